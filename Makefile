@@ -1,0 +1,43 @@
+# Two commands do all set-up: `make demo` and `make test`. Both are quick the second time.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test lint prove bench clean
+help:
+	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
+	@echo "make test   set up, lint, type check and run the whole fast test suite"
+	@echo "make prove  train every recipe to its published figure (hours)"
+	@echo "make bench  measure speed beside the peers, as ratios (about 20 minutes)"
+
+.venv/run: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing descend and its dependencies into .venv (once) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/dev: .venv/run
+	@echo "Installing the test tools into .venv (once) ..."
+	@$(PIP) --editable ".[dev]"
+	@touch $@
+
+demo: .venv/run
+	@$(BIN)/descend train gpt2-pydoc --out runs/demo --replace
+	@$(BIN)/descend generate runs/demo "The for statement" --tokens 120 --temperature 0.7 --seed 1
+
+lint: .venv/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+test: lint
+	@$(BIN)/python -m pytest -n 2
+
+prove: .venv/dev
+	@$(BIN)/python -m proofs
+
+bench: .venv/dev
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,155 @@
+"""GPT-2: decoder-only transformer language model, pre-norm, with learned positions.
+
+    x_0 = E[token] + P[position]
+    y_l = x_{l-1} + attention(norm(x_{l-1}))          l = 1..depth, causal
+    x_l = y_l + mlp(norm(y_l))
+    logits = norm(x_depth) Eᵀ                         (input and output embedding are one matrix)
+
+The projections back into the residual stream start smaller by 1/√N, N = 2·depth residual layers, so that the sum of
+N terms keeps the scale of one. GELU is the tanh form that was released; the exact form differs by up to 4.7e-4.
+Parameters: V d + context d + depth (12 d² + 13 d) + 2 d. Erratum: DLN prints 117M, 345M and 762M, the counting mistake
+of the original paper; the sizes are 124.4M, 354.8M, 774.0M and 1557.6M.
+
+Systems: gpt, gpt-2, lm-weight-tying, learned-position-embeddings, residual-depth-init
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from descend.nn.attention import CausalSelfAttention
+from descend.nn.cache import Cache, LayerCache
+from descend.nn.mlp import MLP
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import drop, rename, tie, transpose
+
+
+@dataclass(frozen=True)
+class GPT2Config:
+    """The numbers of a GPT-2; the defaults are the smallest released one."""
+
+    vocab: int = 50257
+    context: int = 1024
+    width: int = 768
+    depth: int = 12
+    heads: int = 12
+    dropout: float = 0.1
+    eps: float = 1e-5
+
+
+class Block(nn.Module):
+    """y = x + attention(norm(x)),  x' = y + mlp(norm(y))"""
+
+    def __init__(self, width: int, heads: int, dropout: float, eps: float):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width, eps)
+        self.attn = CausalSelfAttention(width, heads, dropout)
+        self.ln_2 = nn.LayerNorm(width, eps)
+        self.mlp = MLP(width, 4 * width, nn.GELU(approximate="tanh"))
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
+        x = x + self.drop(self.attn(self.ln_1(x), cache))
+        return x + self.drop(self.mlp(self.ln_2(x)))
+
+
+class GPT2(Pretrained):
+    """tokens (b, t) -> logits (b, t, v)"""
+
+    Config = GPT2Config
+
+    def __init__(self, config: GPT2Config):
+        super().__init__()
+        c = self.config = config
+        self.wte = nn.Embedding(c.vocab, c.width)
+        self.wpe = nn.Embedding(c.context, c.width)
+        self.drop = nn.Dropout(c.dropout)
+        self.h = nn.ModuleList(Block(c.width, c.heads, c.dropout, c.eps) for _ in range(c.depth))
+        self.ln_f = nn.LayerNorm(c.width, c.eps)
+        self.apply(normal_init)
+        for block in self.h:
+            for out in (block.attn.out, block.mlp.down):
+                nn.init.normal_(out.weight, std=0.02 / math.sqrt(2 * c.depth))
+
+    def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
+        t = tokens.shape[1]
+        end = t if cache is None else cache.used + t
+        if end > self.config.context:
+            raise ValueError(f"{end} tokens, but this model has positions for {self.config.context} (its context)")
+        positions = torch.arange(t, device=tokens.device) if cache is None else cache.positions(t, tokens.device)
+        x = self.drop(self.wte(tokens) + self.wpe(positions))
+        for i, block in enumerate(self.h):
+            x = block(x, None if cache is None else cache.layers[i])
+        if cache is not None:
+            cache.advance(t)
+        return nn.functional.linear(self.ln_f(x), self.wte.weight)
+
+    def cache(self, batch: int, length: int, pad: Tensor | None = None) -> Cache:
+        """An empty key-value cache for `length` positions."""
+        c = self.config
+        return Cache(c.depth, batch, c.heads, length, c.width // c.heads, pad)
+
+
+def normal_init(module: nn.Module) -> None:
+    """Weights N(0, 0.02²), biases 0, as released."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+
+
+SIZES = {
+    "gpt2": GPT2Config(),
+    "gpt2-medium": GPT2Config(width=1024, depth=24, heads=16),
+    "gpt2-large": GPT2Config(width=1280, depth=36, heads=20),
+    "gpt2-xl": GPT2Config(width=1600, depth=48, heads=25),
+}
+PARAMETERS = {"gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200}
+TINY = GPT2Config(vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0)
+
+LAYOUT = Layout(
+    architecture="GPT2LMHeadModel",
+    fields={
+        "vocab": "vocab_size",
+        "context": "n_positions",
+        "width": "n_embd",
+        "depth": "n_layer",
+        "heads": "n_head",
+        "dropout": ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
+        "eps": "layer_norm_epsilon",
+    },
+    fixed={
+        "activation_function": "gelu_new",
+        "n_inner": None,
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "reorder_and_upcast_attn": False,
+        "add_cross_attention": False,
+        "tie_word_embeddings": True,
+    },
+    bare_prefix="transformer.",
+)
+
+KEYS = [
+    rename("wte.weight", "transformer.wte.weight"),
+    rename("wpe.weight", "transformer.wpe.weight"),
+    *(rename(f"h.{{}}.ln_{i}.{p}", f"transformer.h.{{}}.ln_{i}.{p}") for i in (1, 2) for p in ("weight", "bias")),
+    transpose("h.{}.attn.qkv.weight", "transformer.h.{}.attn.c_attn.weight"),
+    rename("h.{}.attn.qkv.bias", "transformer.h.{}.attn.c_attn.bias"),
+    transpose("h.{}.attn.out.weight", "transformer.h.{}.attn.c_proj.weight"),
+    rename("h.{}.attn.out.bias", "transformer.h.{}.attn.c_proj.bias"),
+    transpose("h.{}.mlp.up.weight", "transformer.h.{}.mlp.c_fc.weight"),
+    rename("h.{}.mlp.up.bias", "transformer.h.{}.mlp.c_fc.bias"),
+    transpose("h.{}.mlp.down.weight", "transformer.h.{}.mlp.c_proj.weight"),
+    rename("h.{}.mlp.down.bias", "transformer.h.{}.mlp.c_proj.bias"),
+    rename("ln_f.weight", "transformer.ln_f.weight"),
+    rename("ln_f.bias", "transformer.ln_f.bias"),
+    tie("lm_head.weight", "transformer.wte.weight"),
+    drop("transformer.h.{}.attn.bias"),
+    drop("transformer.h.{}.attn.masked_bias"),
+]

@@ -1,0 +1,52 @@
+"""Multi-head self-attention, the fast form: one matrix for Q, K and V, torch's fused kernel for the rest.
+
+    head_i = attention(X W_i^Q, X W_i^K, X W_i^V)        i = 1..h,   d_k = d / h
+    O = [head_1 .. head_h] W^O
+
+Every head reads the whole vector; W^O mixes what they found. `descend.ops.attention` is the equation itself.
+The projections have biases, as in DLN and the released GPT-2 and BERT (MF and VOM print none).
+
+Systems: multi-head-attention, causal-mask
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from descend.nn.cache import LayerCache
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(b, t, h·k) -> (b, h, t, k)"""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(b, h, t, k) -> (b, t, h·k)"""
+    return x.transpose(1, 2).flatten(-2)
+
+
+class CausalSelfAttention(nn.Module):
+    """Multi-head attention of every position to itself and the positions before it.
+
+    With a cache, x holds only the new tokens; their keys and values join those of the tokens before.
+    """
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not a multiple of heads {heads}")
+        self.heads, self.dropout = heads, dropout
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
+        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))  # (b, h, t, k)
+        if cache is None:
+            p = self.dropout if self.training else 0.0
+            o = F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True)
+        else:
+            k, v, mask = cache.extend(k, v)
+            o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(join_heads(o))

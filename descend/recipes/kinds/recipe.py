@@ -1,0 +1,26 @@
+"""What every recipe is: frozen values that say what to train, and `build`, which makes the parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import tyro
+
+from descend.train.protocol import Loop, Parts
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Leaf values are flags (`--optim.lr 3e-4`); structure is Python (`replace(RECIPE, optim=SGD())`)."""
+
+    about: tyro.conf.Suppress[str] = ""
+    model: Any = None
+    data: Any = None
+    optim: Any = None
+    schedule: Any = None
+    loop: Annotated[Loop, tyro.conf.arg(name="")] = field(default_factory=Loop)
+
+    def build(self) -> Parts:
+        """Read the data, make the model and the task. Nothing is trained yet."""
+        raise NotImplementedError

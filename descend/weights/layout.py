@@ -1,0 +1,69 @@
+"""config.json, both ways: our frozen config dataclass and the field names of the Hugging Face folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from descend.errors import Mistake
+
+Config = TypeVar("Config")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a model's configuration is written.
+
+    `fields` maps ours to theirs; with several names the first is read and all are written. A field that the file leaves
+    out takes our default, so the dataclass must have the defaults of the published format. `fixed` lists settings that
+    this code computes in one way only: another value in the file is refused, never ignored.
+    """
+
+    architecture: str
+    fields: dict[str, str | tuple[str, ...]]
+    fixed: dict[str, Any] = field(default_factory=dict)
+    bare_prefix: str = ""  # checkpoints of the bare model leave this prefix out of every key
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file, or a mistake that names the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Mistake(f"{path} does not exist; a model folder needs it") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Mistake(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Mistake(f"{path} holds a {type(value).__name__}, not a JSON object")
+    return value
+
+
+def config_from_json(config_class: type[Config], layout: Layout, values: dict[str, Any], path: Path) -> Config:
+    """Our config from the file's values; a fixed setting with another value is a mistake."""
+    for name, expected in layout.fixed.items():
+        if values.get(name, expected) != expected:
+            raise Mistake(f"{path}: {name} = {values[name]!r} is not supported, only {expected!r}")
+    ours: dict[str, Any] = {}
+    for name, theirs in layout.fields.items():
+        first = theirs if isinstance(theirs, str) else theirs[0]
+        if first in values:
+            ours[name] = values[first]
+    try:
+        return config_class(**ours)
+    except (TypeError, ValueError) as error:
+        raise Mistake(f"{path}: {error}") from None
+
+
+def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> dict[str, Any]:
+    """The file's values, with the two names by which `load` and transformers find the class."""
+    values: dict[str, Any] = {"architectures": [layout.architecture], "model_type": model_type, "dtype": dtype}
+    for name, theirs in layout.fields.items():
+        for key in (theirs,) if isinstance(theirs, str) else theirs:
+            values[key] = getattr(config, name)
+    unnamed = {f.name for f in dataclasses.fields(config)} - set(layout.fields)
+    if unnamed:
+        raise TypeError(f"{type(config).__name__}: no name in the file for {sorted(unnamed)}")
+    return values | layout.fixed

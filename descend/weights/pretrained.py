@@ -1,0 +1,49 @@
+"""from_pretrained and save_pretrained: the two methods every model has.
+
+A model file holds, beside its class, `KEYS` (weight rules) and `LAYOUT` (config names). The file's name is the
+`model_type` of config.json, so that a folder finds its class and a new model is one new file.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import nn
+
+from descend.errors import Mistake
+from descend.weights.folder import SHARD_BYTES, read_weights, write_json, write_weights
+from descend.weights.layout import config_from_json, config_to_json, read_json
+
+
+class Pretrained(nn.Module):
+    """A module that is built from one frozen config and saved as a folder."""
+
+    Config: ClassVar[type]
+    config: Any
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """The model saved in this folder, by descend or by transformers, in evaluation mode."""
+        folder, file = Path(folder), sys.modules[cls.__module__]
+        if not folder.is_dir():
+            raise Mistake(f"{folder} is not a folder")
+        path = folder / "config.json"
+        config = config_from_json(cls.Config, file.LAYOUT, read_json(path), path)
+        with torch.device("meta"):  # no time spent on initial values that the file replaces
+            model = cls(config)
+        model.to_empty(device="cpu")
+        with torch.no_grad():
+            read_weights(model, file.KEYS, file.LAYOUT, folder)
+        return model.eval()
+
+    def save_pretrained(self, folder: str | Path, shard_bytes: int = SHARD_BYTES) -> None:
+        """Write config.json and the weights so that `descend.load` and transformers open them."""
+        folder, file = Path(folder), sys.modules[type(self).__module__]
+        folder.mkdir(parents=True, exist_ok=True)
+        model_type = file.__name__.rpartition(".")[2]
+        dtype = str(next(self.parameters()).dtype).removeprefix("torch.")
+        write_weights(self.state_dict(), file.KEYS, folder, shard_bytes)
+        write_json(folder / "config.json", config_to_json(self.config, file.LAYOUT, model_type, dtype))

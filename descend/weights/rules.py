@@ -1,0 +1,72 @@
+"""Key rules: one table that says, both ways, how a model's tensors are named and laid out in a public checkpoint.
+
+    rename("wte.weight", "transformer.wte.weight")
+    transpose("h.{}.attn.qkv.weight", "transformer.h.{}.attn.c_attn.weight")      W is stored (in, out)
+    tie("lm_head.weight", "transformer.wte.weight")                              the file may repeat a matrix
+    drop("transformer.h.{}.attn.bias")                                           a buffer of the other side
+
+`{}` stands for a layer number. Reading and writing follow the same lines, so the two ways cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+def _same(x: Tensor) -> Tensor:
+    return x
+
+
+def _flip(x: Tensor) -> Tensor:
+    return x.t()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`ours` in the module, `theirs` in the file; an empty name means the tensor does not exist on that side."""
+
+    ours: str
+    theirs: str
+    load: Callable[[Tensor], Tensor] = _same
+    save: Callable[[Tensor], Tensor] = _same
+    same_as: str = ""  # for a tied matrix: the key in the file that it repeats
+
+
+def rename(ours: str, theirs: str) -> Rule:
+    """The same tensor under another name."""
+    return Rule(ours, theirs)
+
+
+def transpose(ours: str, theirs: str) -> Rule:
+    """A matrix that the file stores as (in, out)."""
+    return Rule(ours, theirs, _flip, _flip)
+
+
+def tie(theirs: str, same_as: str) -> Rule:
+    """A key that repeats another key of the file: not written; when present it must be equal."""
+    return Rule("", theirs, same_as=same_as)
+
+
+def drop(theirs: str) -> Rule:
+    """A key of the file that this model computes instead of storing."""
+    return Rule("", theirs)
+
+
+def _fill(pattern: str, numbers: Iterable[str]) -> str:
+    for number in numbers:
+        pattern = pattern.replace("{}", number, 1)
+    return pattern
+
+
+def find(key: str, rules: Iterable[Rule], side: str) -> tuple[Rule, str] | None:
+    """The rule whose `side` ("ours" or "theirs") matches this key, and the key's name on the other side."""
+    for rule in rules:
+        pattern, other = (rule.ours, rule.theirs) if side == "ours" else (rule.theirs, rule.ours or rule.same_as)
+        match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)"), key) if pattern else None
+        if match:
+            return rule, _fill(other, match.groups())
+    return None
