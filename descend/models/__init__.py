@@ -32,5 +32,7 @@ def load(folder: str | Path) -> Pretrained:
     name = str(read_json(folder / "config.json").get("model_type", "")).replace("-", "_")
     if name not in names():
         known = ", ".join(names())
-        raise Mistake(f"{folder / 'config.json'}: model_type {name!r} is unknown.{nearest(name, names())} Known: {known}")
+        raise Mistake(
+            f"{folder / 'config.json'}: model_type {name!r} is unknown.{nearest(name, names())} Known: {known}"
+        )
     return model_class(name).from_pretrained(folder)

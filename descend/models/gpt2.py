@@ -109,7 +109,12 @@ SIZES = {
     "gpt2-large": GPT2Config(width=1280, depth=36, heads=20),
     "gpt2-xl": GPT2Config(width=1600, depth=48, heads=25),
 }
-PARAMETERS = {"gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200}
+PARAMETERS = {
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+}
 TINY = GPT2Config(vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0)
 
 LAYOUT = Layout(

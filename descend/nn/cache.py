@@ -15,7 +15,9 @@ from torch import Tensor
 class Cache:
     """Keys and values of every layer for `length` positions; `used` of them are filled."""
 
-    def __init__(self, depth: int, batch: int, heads: int, length: int, head_size: int, pad: Tensor | None = None):
+    def __init__(
+        self, depth: int, batch: int, heads: int, length: int, head_size: int, pad: Tensor | None = None
+    ):
         self.length, self.used, self.pad = length, 0, pad
         self.layers = [LayerCache(self, (batch, heads, length, head_size)) for _ in range(depth)]
 

@@ -63,10 +63,11 @@ class Parts:
     stream: Stream
     valid: Iterable[Batch]  # can be walked again and again; scored to select
     optims: dict[str, Rule]  # a rule for each player
-    unit: str = "examples"  # what a step's throughput counts
+    unit: str = "examples"  # what throughput counts, and how many of them one step has
     units_per_batch: int = 1
     facts: dict[str, Any] = field(default_factory=dict)  # data sizes and the like, for plan and report
     save_extra: Callable[[Any], None] | None = None  # files beside the model, e.g. tokenizer.json (given the folder)
+    summary: Callable[[dict[str, float]], dict[str, float]] | None = None  # scores that follow from others (perplexity)
     exhibits: Callable[[], list[Exhibit]] | None = None  # what this family deserves in the report
 
 

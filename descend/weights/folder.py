@@ -37,7 +37,7 @@ def weight_files(folder: Path) -> list[Path]:
         if (folder / name).exists():
             raise Mistake(
                 f"{folder / name} is a pickle, which can run code when opened, so it is not read. Convert it once: "
-                f"python -c \"import torch, safetensors.torch as s; "
+                f'python -c "import torch, safetensors.torch as s; '
                 f"s.save_file({{k: v.clone().contiguous() for k, v in "
                 f"torch.load('{folder / name}', weights_only=True).items()}}, '{folder / WEIGHTS}')\""
             )
@@ -85,7 +85,9 @@ def read_weights(model: nn.Module, rules: list[Rule], layout: Layout, folder: Pa
         raise Mistake(f"{folder}: missing key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else ""))
     for key, twin, tensor in tied:
         if not torch.equal(tensor.to(state[seen[twin]].dtype), state[seen[twin]]):
-            raise Mistake(f"{folder}: {key!r} differs from {twin!r}; this model ties the two, untied weights do not fit")
+            raise Mistake(
+                f"{folder}: {key!r} differs from {twin!r}; this model ties the two, untied weights do not fit"
+            )
 
 
 def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
@@ -107,7 +109,7 @@ def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, 
     if len(shards) == 1:
         save_file(shards[0], folder / WEIGHTS, metadata={"format": "pt"})
         return
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for i, shard in enumerate(shards, start=1):
         name = f"model-{i:05d}-of-{len(shards):05d}.safetensors"
         save_file(shard, folder / name, metadata={"format": "pt"})

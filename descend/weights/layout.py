@@ -59,7 +59,11 @@ def config_from_json(config_class: type[Config], layout: Layout, values: dict[st
 
 def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> dict[str, Any]:
     """The file's values, with the two names by which `load` and transformers find the class."""
-    values: dict[str, Any] = {"architectures": [layout.architecture], "model_type": model_type, "dtype": dtype}
+    values: dict[str, Any] = {
+        "architectures": [layout.architecture],
+        "model_type": model_type,
+        "dtype": dtype,
+    }
     for name, theirs in layout.fields.items():
         for key in (theirs,) if isinstance(theirs, str) else theirs:
             values[key] = getattr(config, name)

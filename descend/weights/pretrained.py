@@ -7,11 +7,12 @@ A model file holds, beside its class, `KEYS` (weight rules) and `LAYOUT` (config
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from descend.errors import Mistake
 from descend.weights.folder import SHARD_BYTES, read_weights, write_json, write_weights
@@ -31,7 +32,7 @@ class Pretrained(nn.Module):
         if not folder.is_dir():
             raise Mistake(f"{folder} is not a folder")
         path = folder / "config.json"
-        config = config_from_json(cls.Config, file.LAYOUT, read_json(path), path)
+        config: Any = config_from_json(cls.Config, file.LAYOUT, read_json(path), path)
         with torch.device("meta"):  # no time spent on initial values that the file replaces
             model = cls(config)
         model.to_empty(device="cpu")
@@ -39,11 +40,17 @@ class Pretrained(nn.Module):
             read_weights(model, file.KEYS, file.LAYOUT, folder)
         return model.eval()
 
-    def save_pretrained(self, folder: str | Path, shard_bytes: int = SHARD_BYTES) -> None:
-        """Write config.json and the weights so that `descend.load` and transformers open them."""
+    def save_pretrained(
+        self, folder: str | Path, shard_bytes: int = SHARD_BYTES, state: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Write config.json and the weights so that `descend.load` and transformers open them.
+
+        `state` is the state dict to write instead of the module's own: gathered shards, averaged weights.
+        """
         folder, file = Path(folder), sys.modules[type(self).__module__]
         folder.mkdir(parents=True, exist_ok=True)
         model_type = file.__name__.rpartition(".")[2]
-        dtype = str(next(self.parameters()).dtype).removeprefix("torch.")
-        write_weights(self.state_dict(), file.KEYS, folder, shard_bytes)
+        state = self.state_dict() if state is None else state
+        dtype = str(next(iter(state.values())).dtype).removeprefix("torch.")
+        write_weights(state, file.KEYS, folder, shard_bytes)
         write_json(folder / "config.json", config_to_json(self.config, file.LAYOUT, model_type, dtype))

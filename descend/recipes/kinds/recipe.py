@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import tyro
 
-from descend.train.protocol import Loop, Parts
+from descend.train.protocol import Batch, Loop, Parts
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class Recipe:
     """Leaf values are flags (`--optim.lr 3e-4`); structure is Python (`replace(RECIPE, optim=SGD())`)."""
 
     about: tyro.conf.Suppress[str] = ""
+    takes: tyro.conf.Suppress[str] = ""  # measured on two cores
     model: Any = None
     data: Any = None
     optim: Any = None
@@ -24,3 +26,7 @@ class Recipe:
     def build(self) -> Parts:
         """Read the data, make the model and the task. Nothing is trained yet."""
         raise NotImplementedError
+
+    def test(self) -> Iterable[Batch]:
+        """The held-out batches that report once; none where the data has no third part."""
+        return ()

@@ -1,0 +1,65 @@
+"""descend: deep learning, from the equation to the trained model.
+
+Every verb of the command line is a function here: `descend.train("gpt2-pydoc")`, `descend.load("runs/demo")`. Each is
+imported when it is first used, so that `import descend` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from descend.models import load
+    from descend.verbs.coverage import coverage
+    from descend.verbs.evaluate import evaluate
+    from descend.verbs.explain import explain
+    from descend.verbs.find import find
+    from descend.verbs.generate import generate
+    from descend.verbs.lab import lab
+    from descend.verbs.plan import plan
+    from descend.verbs.resume import resume
+    from descend.verbs.runs import runs
+    from descend.verbs.train import train
+
+__all__ = [
+    "coverage",
+    "evaluate",
+    "explain",
+    "find",
+    "generate",
+    "lab",
+    "load",
+    "plan",
+    "resume",
+    "runs",
+    "train",
+]
+
+
+class Engine(ModuleType):
+    """The package `descend.train` is also the verb: `descend.train(recipe)`. Both have a right to the name."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return import_module("descend.verbs.train").train(*args, **named)
+
+
+# Imported now (it is empty), so that no later import binds the name to the bare package.
+import_module("descend.train").__class__ = Engine
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("descend")
+    if name not in __all__:
+        raise AttributeError(f"module 'descend' has no attribute {name!r}")
+    value = getattr(import_module("descend.models" if name == "load" else f"descend.verbs.{name}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

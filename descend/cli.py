@@ -1,0 +1,90 @@
+"""The command line: a table of verbs. Each verb is a file of `descend.verbs`, imported only when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+from descend.errors import Mistake, nearest
+
+
+class Verb(NamedTuple):
+    """A verb's name (and file), what it does, and how it is called."""
+
+    name: str
+    summary: str
+    example: str
+
+
+VERBS = {
+    "make": (
+        Verb("train", "train a model as a recipe says", "descend train gpt2-pydoc --steps 200"),
+        Verb("resume", "go on with a run that stopped, as if it had not", "descend resume runs/demo"),
+        Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
+        Verb("generate", "let a trained language model write", 'descend generate runs/demo "The for statement"'),
+    ),
+    "look": (
+        Verb("plan", "what a recipe asks for: data, parameters, memory, time", "descend plan gpt2-pydoc"),
+        Verb("runs", "what was trained here and how it went", "descend runs"),
+    ),
+    "learn": (
+        Verb("find", "find an equation, a layer or a model by a few words", 'descend find "grouped query"'),
+        Verb("explain", "equation, code, and the books' numbers recomputed now", "descend explain causal-mask"),
+        Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
+        Verb("coverage", "what is claimed, tested and proven so far", "descend coverage"),
+    ),
+}
+SHOWN = ("train", "generate", "explain", "lab")  # whose examples stand on the first screen
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run a verb. Exit codes: 0 done, 1 our mistake (a traceback), 2 the user's (one line), 130 stopped by Ctrl-C."""
+    try:
+        code = dispatch(sys.argv[1:] if args is None else args)
+        sys.stdout.flush()
+        return code
+    except Mistake as mistake:
+        print(f"descend: {mistake}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def dispatch(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(screen())
+        return 0
+    if args[0] == "--version":
+        from importlib.metadata import version
+
+        print(f"descend {version('descend')}")
+        return 0
+    name, rest = args[0], args[1:]
+    verbs = [verb.name for group in VERBS.values() for verb in group]
+    if name not in verbs:
+        raise Mistake(f"there is no verb {name!r}.{nearest(name, verbs)} descend --help lists the verbs")
+    module = import_module(f"descend.verbs.{name}")
+    # A verb whose flags depend on data (train: on the recipe) reads its arguments itself.
+    if hasattr(module, "main"):
+        module.main(rest)
+    else:
+        from descend.verbs.flags import parse
+
+        parse(module.command, rest, f"descend {name}")
+    return 0
+
+
+def screen() -> str:
+    """The first screen: what descend is, its verbs, and how to begin."""
+    lines = ["descend: deep learning, from the equation to the trained model.", ""]
+    for group, verbs in VERBS.items():
+        lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
+    examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
+    return "\n".join([*lines, "", "examples", *examples, "", "descend VERB --help explains a verb and its flags."])

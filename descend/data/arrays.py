@@ -1,0 +1,164 @@
+"""Minibatches over named tensors, in an order that is a function of seed and position.
+
+    epoch e:   a permutation π_e of 0..n-1 from a generator seeded by (seed, e)
+    stream:    π_0, π_1, π_2, ... laid end to end and cut into batches of b
+
+Every example comes exactly once in an epoch, every batch has b examples (one may reach over the end of an epoch), and
+k batches of b/k are the batch of b: splitting a step into micro-batches changes no data. Of w processes, process r
+takes the r-th part of every batch. So the whole state is {epoch, position}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from descend.errors import Mistake
+
+POOL = 16384  # draws made at once by `Drawn`; not the batch size, so that a stream does not depend on how it is cut
+
+
+def generator(*key: int) -> torch.Generator:
+    """Random numbers that belong to a key such as (seed, epoch). (SeedSequence mixes, so near keys do not resemble.)"""
+    mixed = np.random.SeedSequence([k % 2**64 for k in key]).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(mixed))
+
+
+def check_labels(y: Tensor, classes: int, where: str) -> None:
+    """Refuse labels outside 0..classes-1, naming the first record that has one."""
+    wrong = ((y < 0) | (y >= classes)).nonzero()
+    if len(wrong):
+        record = int(wrong[0])
+        raise Mistake(
+            f"{where}: record {record} has label {int(y[record])}, but the {classes} classes are 0..{classes - 1}; "
+            f"correct the label"
+        )
+
+
+class Cursor:
+    """Where a walk over endless epochs of n examples stands, b at a time, for process `rank` of `world`."""
+
+    def __init__(self, n: int, batch: int, rank: int = 0, world: int = 1):
+        if n < 1:
+            raise Mistake("the data is empty: there is no example to train on; check --data.path")
+        if batch < 1:
+            raise Mistake(f"--batch {batch}: a batch needs at least 1 example")
+        if batch % world:
+            raise Mistake(f"--batch {batch} does not divide among {world} processes; use a multiple of {world}")
+        self.n, self.batch, self.share, self.rank = n, batch, batch // world, rank
+        self.epoch = self.position = 0
+
+    def advance(self) -> Iterator[tuple[int, int, int]]:
+        """This process's part of the next batch as pieces (epoch, start, stop); two where it crosses an epoch's end."""
+        here = self.epoch * self.n + self.position
+        start, end = here + self.rank * self.share, here + (self.rank + 1) * self.share
+        self.epoch, self.position = divmod(here + self.batch, self.n)
+        while start < end:
+            epoch, first = divmod(start, self.n)
+            stop = min(self.n, first + end - start)
+            yield epoch, first, stop
+            start += stop - first
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not 0 <= state["position"] < self.n:
+            raise Mistake(
+                f"the checkpoint stands at example {state['position']} of an epoch, but the data has {self.n}; "
+                f"resume with the data that the run was started with"
+            )
+        self.epoch, self.position = state["epoch"], state["position"]
+
+
+class Shuffled:
+    """An endless stream of minibatches, each example once an epoch. `ids` are the arrays' own, or row numbers."""
+
+    def __init__(self, arrays: dict[str, Tensor], batch: int, seed: int = 0, rank: int = 0, world: int = 1):
+        self.arrays, n = with_ids(arrays)
+        self.cursor, self.seed = Cursor(n, batch, rank, world), seed
+        if batch > n:
+            raise Mistake(f"--batch {batch} is more than the {n} examples of the data; use at most {n}")
+        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+
+    def order(self, epoch: int) -> Tensor:
+        """π_e, kept until another epoch is asked for."""
+        if self._order[0] != epoch:
+            self._order = epoch, torch.randperm(self.cursor.n, generator=generator(self.seed, epoch))
+        return self._order[1]
+
+    def __next__(self) -> dict[str, Tensor]:
+        rows = torch.cat([self.order(epoch)[start:stop] for epoch, start, stop in self.cursor.advance()])
+        return {name: tensor[rows] for name, tensor in self.arrays.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.cursor.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.cursor.load_state_dict(state)
+
+
+class Drawn:
+    """An endless stream of fresh draws: epoch e is `draw(generator(seed, e), POOL)`, used once and in order."""
+
+    def __init__(
+        self,
+        draw: Callable[[torch.Generator, int], dict[str, Tensor]],
+        batch: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+    ):
+        self.draw, self.seed = draw, seed
+        self.cursor = Cursor(POOL, batch, rank, world)
+        self._pool: tuple[int, dict[str, Tensor]] = (-1, {})
+
+    def pool(self, epoch: int) -> dict[str, Tensor]:
+        """The draws of an epoch, kept until another is asked for. `ids` count on from epoch to epoch."""
+        if self._pool[0] != epoch:
+            n = self.cursor.n
+            drawn = self.draw(generator(self.seed, epoch), n)
+            self._pool = epoch, {**drawn, "ids": torch.arange(epoch * n, (epoch + 1) * n)}
+        return self._pool[1]
+
+    def __next__(self) -> dict[str, Tensor]:
+        pieces = [
+            {name: tensor[start:stop] for name, tensor in self.pool(epoch).items()}
+            for epoch, start, stop in self.cursor.advance()
+        ]
+        return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.cursor.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.cursor.load_state_dict(state)
+
+
+class InOrder:
+    """The same examples in the same order, as often as asked: for validation and test."""
+
+    def __init__(self, arrays: dict[str, Tensor], batch: int = 1024):
+        self.arrays, self.n = with_ids(arrays)
+        self.batch = batch
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        for start in range(0, self.n, self.batch):
+            yield {name: tensor[start : start + self.batch] for name, tensor in self.arrays.items()}
+
+    def __len__(self) -> int:
+        return -(-self.n // self.batch)
+
+
+def with_ids(arrays: dict[str, Tensor]) -> tuple[dict[str, Tensor], int]:
+    """The arrays with `ids` (row numbers unless they have their own), and their common length."""
+    lengths = {name: len(tensor) for name, tensor in arrays.items()}
+    n = next(iter(lengths.values()), 0)
+    if set(lengths.values()) - {n}:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise Mistake(f"the data's arrays differ in length ({told}); each example needs one entry in every array")
+    return {"ids": torch.arange(n), **arrays}, n

@@ -1,0 +1,90 @@
+"""Actor and critic for a finite set of actions: two multilayer perceptrons of one shape, with no shared layer.
+
+    actor    π(a|s) = softmax(z(s))_a        z: what to do
+    critic   V(s)                            how much reward is still to come
+    h_l = tanh(W_l h_{l-1} + b_l)   l = 1..depth, then a linear head
+
+Weights start orthogonal (gain √2; critic's head 1), biases 0. The actor's head starts at gain 0.01, so that the first
+policy is close to uniform and the first data do not depend on accidents of the initial weights.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+
+@dataclass(frozen=True)
+class ActorCriticConfig:
+    """The defaults fit CartPole: 4 numbers are seen, 2 actions can be taken."""
+
+    observations: int = 4
+    actions: int = 2
+    width: int = 64
+    depth: int = 2
+
+
+class Tower(nn.Module):
+    """Tanh layers and a linear head, orthogonal at the start."""
+
+    def __init__(self, inputs: int, width: int, depth: int, outputs: int, gain: float):
+        super().__init__()
+        sizes = [inputs, *[width] * depth]
+        self.hidden = nn.ModuleList(orthogonal(i, o, math.sqrt(2)) for i, o in zip(sizes, sizes[1:], strict=False))
+        self.out = orthogonal(sizes[-1], outputs, gain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.hidden:
+            x = layer(x).tanh()
+        return self.out(x)
+
+
+class ActorCritic(Pretrained):
+    """observation (.., o) -> logits (.., actions) and V (..)"""
+
+    Config = ActorCriticConfig
+
+    def __init__(self, config: ActorCriticConfig):
+        super().__init__()
+        c = self.config = config
+        self.actor = Tower(c.observations, c.width, c.depth, c.actions, gain=0.01)
+        self.critic = Tower(c.observations, c.width, c.depth, 1, gain=1.0)
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        return self.actor(observation), self.critic(observation).squeeze(-1)
+
+
+def orthogonal(inputs: int, outputs: int, gain: float) -> nn.Linear:
+    """A linear layer with WᵀW = gain² I (or WWᵀ, whichever is smaller) and b = 0."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+SIZES: dict[str, ActorCriticConfig] = {}
+PARAMETERS: dict[str, int] = {}
+TINY = ActorCriticConfig(observations=3, actions=2, width=8, depth=2)
+
+
+def TINY_INPUT() -> Tensor:
+    """Two observations."""
+    return torch.randn(2, TINY.observations, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(
+    architecture="ActorCritic",
+    fields={name: name for name in ("observations", "actions", "width", "depth")},
+)
+
+KEYS = [
+    *(rename(f"{t}.hidden.{{}}.{p}", f"{t}.hidden.{{}}.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
+    *(rename(f"{t}.out.{p}", f"{t}.out.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
+]

@@ -1,0 +1,88 @@
+"""Generative adversarial network with dense layers: noise to points, and points to "is it real?".
+
+    G: z ~ N(0, I_latent) -> x        h_l = relu(W_l h_{l-1} + b_l),          l = 1..depth, then a linear layer
+    D: x -> s, D(x) = σ(s)            h_l = leaky_relu(W_l h_{l-1} + b_l),    the same depth and width, one output
+
+G pushes the noise's distribution forward to that of the data. The game that trains the two is in `descend.losses.adversarial`; D is
+needed only for it, so a saved model is G alone.
+
+Systems: gan
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+
+@dataclass(frozen=True)
+class GANConfig:
+    """The numbers of both players; a recipe takes `outputs` from its data."""
+
+    latent: int = 2
+    """Numbers of noise for a point."""
+    outputs: int = 2
+    """Numbers of a point."""
+    width: int = 128
+    depth: int = 2
+
+
+class Generator(Pretrained):
+    """noise (b, latent) -> points (b, outputs)"""
+
+    Config = GANConfig
+
+    def __init__(self, config: GANConfig):
+        super().__init__()
+        c = self.config = config
+        self.hidden = stack(c.latent, c.width, c.depth)
+        self.out = nn.Linear(c.width, c.outputs)
+
+    def forward(self, z: Tensor) -> Tensor:
+        for layer in self.hidden:
+            z = layer(z).relu()
+        return self.out(z)
+
+
+class Discriminator(nn.Module):
+    """points (b, outputs) -> logits (b): above 0 means real"""
+
+    def __init__(self, inputs: int, width: int, depth: int):
+        super().__init__()
+        self.hidden = stack(inputs, width, depth)
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.hidden:
+            x = nn.functional.leaky_relu(layer(x), 0.2)
+        return self.out(x).squeeze(-1)
+
+
+def stack(inputs: int, width: int, depth: int) -> nn.ModuleList:
+    """The hidden layers: inputs -> width -> .. -> width."""
+    return nn.ModuleList(nn.Linear(n, out) for n, out in pairwise([inputs, *[width] * depth]))
+
+
+SIZES: dict[str, GANConfig] = {}
+PARAMETERS: dict[str, int] = {}
+TINY = GANConfig(latent=3, outputs=2, width=8, depth=2)
+
+
+def TINY_INPUT() -> Tensor:
+    """Two vectors of noise."""
+    return torch.randn(2, TINY.latent, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(architecture="Generator", fields={name: name for name in ("latent", "outputs", "width", "depth")})
+
+KEYS = [
+    *(rename(f"hidden.{{}}.{p}", f"hidden.{{}}.{p}") for p in ("weight", "bias")),
+    *(rename(f"out.{p}", f"out.{p}") for p in ("weight", "bias")),
+]

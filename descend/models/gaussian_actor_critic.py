@@ -1,0 +1,68 @@
+"""Actor and critic for actions that are vectors: the actor gives the mean of a Gaussian, its spread is a parameter.
+
+    actor    π(a|s) = N(μ(s), diag σ²)       μ: a tanh tower; log σ: one number for each part of an action, the same in all states
+    critic   V(s)                            a tower of its own
+
+log σ starts at 0 (σ = 1) and is trained like a weight: the policy itself decides when to explore less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from descend.models.actor_critic import Tower
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+
+@dataclass(frozen=True)
+class GaussianActorCriticConfig:
+    """`actions` is how many numbers an action has; the defaults fit Pendulum."""
+
+    observations: int = 3
+    actions: int = 1
+    width: int = 64
+    depth: int = 2
+
+
+class GaussianActorCritic(Pretrained):
+    """observation (.., o) -> μ and log σ side by side (.., 2 actions), and V (..)"""
+
+    Config = GaussianActorCriticConfig
+
+    def __init__(self, config: GaussianActorCriticConfig):
+        super().__init__()
+        c = self.config = config
+        self.actor = Tower(c.observations, c.width, c.depth, c.actions, gain=0.01)
+        self.critic = Tower(c.observations, c.width, c.depth, 1, gain=1.0)
+        self.log_sigma = nn.Parameter(torch.zeros(c.actions))
+
+    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        mu = self.actor(observation)
+        return torch.cat([mu, self.log_sigma.expand_as(mu)], -1), self.critic(observation).squeeze(-1)
+
+
+SIZES: dict[str, GaussianActorCriticConfig] = {}
+PARAMETERS: dict[str, int] = {}
+TINY = GaussianActorCriticConfig(observations=3, actions=2, width=8, depth=2)
+
+
+def TINY_INPUT() -> Tensor:
+    """Two observations."""
+    return torch.randn(2, TINY.observations, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(
+    architecture="GaussianActorCritic",
+    fields={name: name for name in ("observations", "actions", "width", "depth")},
+)
+
+KEYS = [
+    *(rename(f"{t}.hidden.{{}}.{p}", f"{t}.hidden.{{}}.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
+    *(rename(f"{t}.out.{p}", f"{t}.out.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
+    rename("log_sigma", "log_sigma"),
+]

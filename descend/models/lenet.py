@@ -1,0 +1,95 @@
+"""LeNet-5: two convolutions, each followed by average pooling, then three dense layers.
+
+    c1 = tanh(conv(x)),  s2 = pool(c1)            6 maps, pool averages 2×2
+    c3 = tanh(conv(s2)), s4 = pool(c3)            16 maps
+    f5 = tanh(W s4 + b), f6 = tanh(W f5 + b)      120, 84 units
+    logits = W f6 + b
+
+32×32 pixels and 5×5 kernels give maps of 28, 14, 10, 5 and 61,706 parameters. For other sizes `border` puts zeros around the
+image, as 28×28 digits were put into 32×32, so that a stroke at the edge can meet the middle of a kernel; a pool at an odd
+edge averages what is there. Left out of the 1998 network: gain and bias in the pools, the sparse table between s2 and
+c3 (here every map sees every map), the tanh scaled to 1.7159 tanh(2x/3), and the radial-basis output, now a softmax.
+
+Systems: lenet
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+
+@dataclass(frozen=True)
+class LeNetConfig:
+    """The defaults are LeNet-5; a recipe takes channels, height, width and classes from its data."""
+
+    channels: int = 1
+    height: int = 32
+    width: int = 32
+    classes: int = 10
+    kernel: int = 5
+    """Side of the convolutions' kernels; 3 suits images of about 8×8."""
+    border: int = 0
+    """Pixels of zeros around the image."""
+
+    def __post_init__(self) -> None:
+        if min(self.maps(self.height)[-1], self.maps(self.width)[-1]) < 1:
+            raise ValueError(
+                f"an image of {self.height}×{self.width} is too small for kernel {self.kernel} and border "
+                f"{self.border}; take a smaller kernel or a wider border"
+            )
+
+    def maps(self, size: int) -> tuple[int, int, int, int]:
+        """Side of c1, s2, c3, s4 for an image of this side."""
+        c1 = size + 2 * self.border - self.kernel + 1
+        s2 = -(-c1 // 2)
+        c3 = s2 - self.kernel + 1
+        return c1, s2, c3, -(-c3 // 2)
+
+
+class LeNet(Pretrained):
+    """images (b, channels, height, width) -> logits (b, classes)"""
+
+    Config = LeNetConfig
+
+    def __init__(self, config: LeNetConfig):
+        super().__init__()
+        c = self.config = config
+        self.c1 = nn.Conv2d(c.channels, 6, c.kernel, padding=c.border)
+        self.c3 = nn.Conv2d(6, 16, c.kernel)
+        self.pool = nn.AvgPool2d(2, ceil_mode=True)
+        self.f5 = nn.Linear(16 * c.maps(c.height)[-1] * c.maps(c.width)[-1], 120)
+        self.f6 = nn.Linear(120, 84)
+        self.out = nn.Linear(84, c.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.pool(self.c1(x).tanh())
+        x = self.pool(self.c3(x).tanh())
+        x = self.f5(x.flatten(1)).tanh()
+        return self.out(self.f6(x).tanh())
+
+
+SIZES = {"lenet-5": LeNetConfig()}
+PARAMETERS = {"lenet-5": 61_706}
+TINY = LeNetConfig(height=8, width=9, classes=3, kernel=3, border=2)
+
+
+def TINY_INPUT() -> Tensor:
+    """Two images."""
+    return torch.randn(2, 1, TINY.height, TINY.width, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(
+    architecture="LeNet",
+    fields={name: name for name in ("channels", "height", "width", "classes", "kernel", "border")},
+)
+
+KEYS = [
+    rename(f"{layer}.{p}", f"{layer}.{p}") for layer in ("c1", "c3", "f5", "f6", "out") for p in ("weight", "bias")
+]

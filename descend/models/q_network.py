@@ -1,0 +1,68 @@
+"""Q-network: the value of every action in a state, from a multilayer perceptron.
+
+    h_0 = s,   h_l = relu(W_l h_{l-1} + b_l)   l = 1..depth,   Q(s, ·) = W_out h_depth + b_out
+
+One forward pass gives Q for all actions, so max_a Q(s, a) and the greedy action cost one pass.
+For observations that are vectors; left out: the convolutions that the Atari network puts before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+
+@dataclass(frozen=True)
+class QNetworkConfig:
+    """The defaults fit CartPole: 4 numbers are seen, 2 actions can be taken."""
+
+    observations: int = 4
+    actions: int = 2
+    width: int = 128
+    depth: int = 2
+
+
+class QNetwork(Pretrained):
+    """observation (b, o) -> Q (b, actions)"""
+
+    Config = QNetworkConfig
+
+    def __init__(self, config: QNetworkConfig):
+        super().__init__()
+        c = self.config = config
+        sizes = [c.observations, *[c.width] * c.depth]
+        self.hidden = nn.ModuleList(nn.Linear(i, o) for i, o in zip(sizes, sizes[1:], strict=False))
+        self.out = nn.Linear(sizes[-1], c.actions)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        h = observation
+        for layer in self.hidden:
+            h = layer(h).relu()
+        return self.out(h)
+
+
+SIZES: dict[str, QNetworkConfig] = {}
+PARAMETERS: dict[str, int] = {}
+TINY = QNetworkConfig(observations=3, actions=2, width=8, depth=2)
+
+
+def TINY_INPUT() -> Tensor:
+    """Two observations."""
+    return torch.randn(2, TINY.observations, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(
+    architecture="QNetwork",
+    fields={name: name for name in ("observations", "actions", "width", "depth")},
+)
+
+KEYS = [
+    *(rename(f"hidden.{{}}.{p}", f"hidden.{{}}.{p}") for p in ("weight", "bias")),
+    *(rename(f"out.{p}", f"out.{p}") for p in ("weight", "bias")),
+]

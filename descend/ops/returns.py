@@ -1,0 +1,40 @@
+"""Returns and advantages: what the rewards after a step are worth, seen from that step.
+
+    G_t = r_t + γ G_{t+1}                                       discounted return
+    δ_t = r_t + γ V(s_{t+1}) − V(s_t)                           temporal-difference error
+    A_t = Σ_k (γλ)^k δ_{t+k} = δ_t + γλ A_{t+1}                 generalized advantage estimate (GAE)
+
+λ = 0 leaves the one-step error δ_t, λ = 1 the return minus V(s_t). All tensors are (b, t): one row for each environment,
+time along the last axis. r_t is the reward that follows the action at t (S940 9.2; 9.1 calls the same reward R_{t+1}).
+
+Two ways to stop are kept apart. `terminated`: the world ended, nothing follows, so V(s_{t+1}) counts as 0. `ended`:
+terminated or cut off by a time limit; the sums stop here because the next step belongs to another episode, but after a
+cut-off V of the last state seen still stands for the rewards that would have come.
+
+Left out of the books and taken from the usual practice: the estimator itself (S940 9.3 asks for an advantage and names none).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def discounted_returns(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
+    """G_t = r_t + γ G_{t+1} inside an episode; the row's end is not bootstrapped."""
+    total = torch.zeros_like(reward[..., 0])
+    returns = torch.empty_like(reward)
+    for t in range(reward.shape[-1] - 1, -1, -1):  # a recursion in time: only the rows run side by side
+        total = reward[..., t] + gamma * total.masked_fill(ended[..., t], 0.0)
+        returns[..., t] = total
+    return returns
+
+
+def td_errors(reward: Tensor, value: Tensor, next_value: Tensor, terminated: Tensor, gamma: float) -> Tensor:
+    """δ_t = r_t + γ V(s_{t+1}) − V(s_t), where a terminal s_{t+1} has V = 0."""
+    return reward + gamma * next_value.masked_fill(terminated, 0.0) - value
+
+
+def gae(delta: Tensor, ended: Tensor, gamma: float, lam: float) -> Tensor:
+    """A_t = δ_t + γλ A_{t+1}: the same recursion as the return, over δ and with γλ."""
+    return discounted_returns(delta, ended, gamma * lam)

@@ -1,0 +1,17 @@
+"""gpt2-pydoc: a small GPT-2 learns the language reference that ships with Python. No download, a few minutes on a laptop."""
+
+from descend.data.text import Text
+from descend.models.gpt2 import GPT2Config
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.recipes.kinds.language import LanguageRecipe
+from descend.train.protocol import Loop
+
+RECIPE = LanguageRecipe(
+    about="a small GPT-2 on the Python documentation (or any text: --data.path FILE)",
+    model=GPT2Config(context=128, width=192, depth=4, heads=6, dropout=0.0),
+    data=Text(tokenizer="bpe", vocab=1024),
+    optim=AdamW(lr=2e-3, betas=(0.9, 0.98), weight_decay=0.1),
+    schedule=Cosine(warmup=40, floor=0.05),
+    loop=Loop(steps=400, batch=16, clip=1.0, eval_every=50, save_every=100),
+)

@@ -1,0 +1,83 @@
+"""Language modelling recipes: a text, a tokenizer learned from it, a causal model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from descend.data.shards import process
+from descend.data.text import Passages, Text, Windows
+from descend.errors import Mistake
+from descend.metrics.language import bits_per_byte
+from descend.models.gpt2 import GPT2, GPT2Config
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.recipes.kinds.recipe import Recipe
+from descend.sampling.generate import generate
+from descend.tasks.language import Language
+from descend.text.tokenizer import Tokenizer
+from descend.train.protocol import Exhibit, Parts
+
+VALID_WINDOWS = 512  # at most, spread evenly over the validation text
+PROMPTS = ("The ", "\n", "for ")
+
+
+@dataclass(frozen=True)
+class LanguageRecipe(Recipe):
+    """A causal language model on plain text."""
+
+    model: Any = field(default_factory=GPT2Config)
+    data: Text = field(default_factory=Text)
+    optim: Any = field(default_factory=AdamW)
+    schedule: Any = field(default_factory=Cosine)
+
+    def build(self) -> Parts:
+        loop, context = self.loop, self.model.context
+        text = self.data.read()
+        tokenizer = self.data.learn_tokenizer(text)
+        train, valid = self.data.split(text, tokenizer, context)
+        if loop.batch % loop.accumulate:
+            raise Mistake(f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} micro-batches")
+        torch.manual_seed(loop.seed)
+        model = GPT2(replace(self.model, vocab=tokenizer.vocab))
+        micro = loop.batch // loop.accumulate
+        valid_bytes = len(tokenizer.decode(valid.tolist()).encode())
+        return Parts(
+            task=Language(model),
+            model=model,
+            stream=Windows(train, context, micro, loop.seed, *process()),
+            valid=Passages(valid, context, micro, VALID_WINDOWS),
+            optims={"model": self.optim},
+            unit="tokens",
+            units_per_batch=loop.batch * context,
+            facts={
+                "data": self.data.path or "the Python documentation",
+                "characters": len(text),
+                "training tokens": len(train),
+                "validation tokens": len(valid),
+                "vocabulary": tokenizer.vocab,
+                "characters per token": round(len(text) / (len(train) + len(valid)), 2),
+            },
+            save_extra=tokenizer.save,
+            summary=lambda scores: {
+                "perplexity": math.exp(scores["loss"]),
+                "bits_per_byte": bits_per_byte(scores["loss"] * len(valid), valid_bytes),
+            },
+            exhibits=lambda: samples(model, tokenizer),
+        )
+
+
+def samples(model: GPT2, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
+    """What the model writes after a few beginnings."""
+    room = min(tokens, model.config.context - 8)
+    found = []
+    for i, prompt in enumerate(PROMPTS):
+        ids = torch.tensor([tokenizer.encode(prompt)])
+        written = generate(model, ids, tokens=room, temperature=0.8, seed=i)
+        found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0].tolist())}))
+    return found
+
+

@@ -1,0 +1,149 @@
+"""The history of a run, read from its folder alone: what was asked, how it went, how it ended. Needs no torch."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from descend.errors import Mistake
+
+ENDS = {"finished": "finished", "patience": "finished", "failed": "failed"}  # any other end can be resumed
+STILL = 60.0  # seconds without a new line after which a run without a lock is taken for dead
+
+
+@dataclass
+class History:
+    """What the files of a run say. Lines that cannot be read are kept apart, with their numbers."""
+
+    folder: Path
+    recipe: dict[str, Any]
+    train: list[dict[str, Any]] = field(default_factory=list)
+    valid: list[dict[str, Any]] = field(default_factory=list)
+    test: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    damaged: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.recipe.get("name") or self.folder.name)
+
+    @property
+    def loop(self) -> dict[str, Any]:
+        """The values of the recipe that say how long to train."""
+        values = self.recipe.get("values")
+        values = values if isinstance(values, dict) else {}
+        return values["loop"] if isinstance(values.get("loop"), dict) else values
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        facts = self.recipe.get("facts")
+        return facts if isinstance(facts, dict) else {}
+
+    @property
+    def steps(self) -> int | None:
+        steps = self.loop.get("steps")
+        return steps if isinstance(steps, int) else None
+
+    @property
+    def step(self) -> int:
+        return max((line["step"] for line in (*self.train, *self.valid, *self.events)), default=0)
+
+    @property
+    def seconds(self) -> float:
+        return max((line["time"] for line in (*self.train, *self.valid, *self.events) if "time" in line), default=0.0)
+
+    @property
+    def watch(self) -> tuple[str, str]:
+        """("min", "loss"): how the best score is chosen."""
+        direction, _, score = str(self.loop.get("watch", "min loss")).partition(" ")
+        return direction, score
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The step and value of the best validation score."""
+        direction, score = self.watch
+        scores = [(line["step"], number(line["valid"].get(score))) for line in self.valid]
+        finite = [(step, value) for step, value in scores if math.isfinite(value)]
+        choose = max if direction == "max" else min
+        return choose(finite, key=lambda pair: pair[1]) if finite else None
+
+    @property
+    def losses(self) -> list[str]:
+        """The names of the training losses: loss, or one for each player (loss_d, loss_g)."""
+        return sorted({name for line in self.train for name in line if name == "loss" or name.startswith("loss_")})
+
+    @property
+    def state(self) -> str:
+        """finished, failed, interrupted or running."""
+        ended = [line for line in self.events if line["event"] not in ("resumed", "started")]
+        if ended and ended[-1]["step"] >= self.step and str(ended[-1]["event"]) in ENDS:
+            return ENDS[str(ended[-1]["event"])]
+        return "running" if alive(self.folder) else "interrupted"
+
+    def series(self, name: str) -> tuple[list[float], list[float]]:
+        """Steps and values of one training metric, where it was logged."""
+        found = [(line["step"], number(line[name])) for line in self.train if name in line]
+        return [float(step) for step, _ in found], [value for _, value in found]
+
+
+def read(folder: Path) -> History:
+    """The history of a run folder. A missing or damaged recipe.json is a Mistake; a damaged metrics line is noted."""
+    try:
+        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Mistake(f"{folder} is not a run folder (no recipe.json); descend runs lists the runs") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Mistake(f"{folder / 'recipe.json'} is damaged ({error})") from None
+    if not isinstance(recipe, dict):
+        raise Mistake(f"{folder / 'recipe.json'} is damaged (not a JSON object)")
+    history = History(folder, recipe)
+    path = folder / "metrics.jsonl"
+    if path.exists():
+        for n, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if text.strip():
+                add(history, n, text)
+    return history
+
+
+def add(history: History, n: int, text: str) -> None:
+    """Sort one line of metrics.jsonl into the history."""
+    try:
+        line = json.loads(text)
+    except json.JSONDecodeError:
+        line = None
+    if not isinstance(line, dict) or not isinstance(line.get("step"), int):
+        history.damaged.append((n, text))
+    elif "event" in line:
+        history.events.append(line)
+    elif isinstance(line.get("valid"), dict):
+        history.valid.append(line)
+    elif isinstance(line.get("test"), dict):
+        history.test.append(line)
+    else:
+        history.train.append(line)
+
+
+def number(value: Any) -> float:
+    """A float; NaN for what is none."""
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def alive(folder: Path) -> bool:
+    """Whether a process is training in the folder: it holds the lock, or it wrote a moment ago."""
+    lock = folder / "lock"
+    try:
+        import fcntl
+
+        with lock.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+    except (ImportError, OSError):
+        newest = max((p.stat().st_mtime for p in folder.glob("*.json*")), default=0.0)
+        return time.time() - newest < STILL

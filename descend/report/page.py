@@ -1,0 +1,208 @@
+"""The report of a run: one self-contained page with its figures, curves, exhibits, values and environment."""
+
+from __future__ import annotations
+
+import math
+import os
+from html import escape
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from descend.report.exhibits import legend, section
+from descend.report.history import History, number, read
+from descend.report.style import CSS, SCRIPT
+from descend.report.svg import Series, chart, smooth
+from descend.train.progress import clock, short, steady
+
+if TYPE_CHECKING:
+    from descend.train.protocol import Exhibit
+
+SMALL = (330, 200)  # a chart of which three stand in a row
+CURVES = (("lr", "Learning rate"), ("grad_norm", "Gradient norm"), ("rate", "Throughput"))
+
+
+def write(run: Path, exhibits: list[Exhibit]) -> Path:
+    """Write report.html into the folder of a run, from its files and the exhibits, and return its path."""
+    history = read(Path(run))
+    body = [
+        heading(history),
+        warnings(history),
+        figures(history),
+        loss_chart(history),
+        small_charts(history),
+        *(section(exhibit) for exhibit in exhibits),
+        values(history),
+        course(history),
+    ]
+    path = Path(run) / "report.html"
+    aside = path.with_name(".report.html")
+    aside.write_text(page(history.name, "".join(body)), encoding="utf-8")
+    os.replace(aside, path)
+    return path
+
+
+def page(title: str, body: str) -> str:
+    """A whole page around a body."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{CSS}</style></head>"
+        f"<body><main>{body}</main><script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def heading(history: History) -> str:
+    about = history.recipe.get("about")
+    said = f"<p>{escape(str(about))}</p>" if about else ""
+    state = history.state
+    # The report is written by the run itself, at its end: a lock still held does not mean that it goes on.
+    ended = any(line["event"] != "resumed" and line["step"] >= history.step for line in history.events)
+    state = "interrupted" if state == "running" and ended else state
+    return f'<header><h1>{escape(history.name)}</h1><span class="state {state}">{state}</span>{said}</header>'
+
+
+def warnings(history: History) -> str:
+    """What went wrong, where it is seen first."""
+    said = [str(line["fault"]) for line in history.events if line.get("fault")]
+    if history.damaged:
+        n, text = history.damaged[0]
+        many = f"{len(history.damaged)} lines" if len(history.damaged) > 1 else "one line"
+        said.append(f"metrics.jsonl: {many} could not be read and {'are' if len(history.damaged) > 1 else 'is'}"
+                    f" left out; the first is line {n}: {text[:100]}")
+    return "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
+
+
+def figures(history: History) -> str:
+    """The headline: what a reader wants to know first."""
+    _, score = history.watch
+    unit = str(history.facts.get("unit", "units"))
+    found: list[tuple[str, str, str]] = []
+    if history.best is not None:
+        step, value = history.best
+        found.append((steady(value), "", f"best validation {score}, step {step:,}"))
+        last = number(history.valid[-1]["valid"].get(score))
+        if history.valid[-1]["step"] != step:
+            found.append((steady(last), "", f"final validation {score}"))
+    elif history.losses:
+        found.append((steady(number(history.train[-1].get(history.losses[0]))), "", "last training loss"))
+    for line in history.test[-1:]:
+        found += [(steady(number(value)), "", f"test {name}") for name, value in line["test"].items()]
+    total = f" / {history.steps:,}" if history.steps and history.steps != history.step else ""
+    found.append((f"{history.step:,}", total, "steps"))
+    found.append((clock(history.seconds), "", "training time"))
+    rates = [value for value in history.series("rate")[1] if math.isfinite(value)]
+    if rates:
+        found.append((short(median(rates)), f" {unit}/s", "throughput (median)"))
+    if isinstance(history.facts.get("parameters"), int):
+        found.append((short(history.facts["parameters"]), "", "parameters"))
+    cells = (f"<div><b>{escape(a)}<small>{escape(b)}</small></b><span>{escape(c)}</span></div>" for a, b, c in found)
+    return f'<div class="figures">{"".join(cells)}</div>'
+
+
+def loss_chart(history: History) -> str:
+    """Training losses (raw and smoothed), and the validation score of the same name or the watched one."""
+    series = []
+    for i, name in enumerate(history.losses):
+        colour = i if i == 0 else i + 1  # 1 is validation's
+        label = "training loss" if name == "loss" else f"training {name.replace('_', ' ')}"
+        series += curve(label, *history.series(name), colour)
+    mark = None
+    scored = [line for line in history.valid if "loss" in line["valid"]]
+    if scored:
+        x = [float(line["step"]) for line in scored]
+        series.append(Series("validation loss", x, [number(line["valid"]["loss"]) for line in scored], "points", 1))
+        if history.best is not None and history.watch[1] == "loss":
+            mark = (float(history.best[0]), history.best[1], f"best {steady(history.best[1])}")
+    if not series:
+        return '<section class="card"><h2>Loss</h2><p class="empty">No step was logged.</p></section>'
+    return f'<section class="card"><h2>Loss</h2>{legend(series)}{chart(series, (1000, 340), ("step", ""), mark)}</section>'
+
+
+def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:
+    """A metric as its raw line, faint, under its smoothed one; a short or calm one as it is."""
+    raw = Series(label, x, y, "line", colour)
+    points = raw.finite()
+    if len(points) < 100:
+        return [raw]
+    return [
+        Series(label, x, y, "faint", colour),
+        Series(label, [x for x, _ in points], smooth([y for _, y in points]), "line", colour),
+    ]
+
+
+def small_charts(history: History) -> str:
+    """The other validation scores, learning rate, gradient norm, throughput: whatever was logged."""
+    cards = []
+    for name in sorted({key for line in history.valid for key in line["valid"]} - {"loss"}):
+        lines = [line for line in history.valid if name in line["valid"]]
+        xs, ys = [float(line["step"]) for line in lines], [number(line["valid"][name]) for line in lines]
+        best = history.best if history.watch[1] == name else None
+        mark = (float(best[0]), best[1], f"best {steady(best[1])}") if best else None
+        points = [Series(name, xs, ys, "points", 1)]
+        cards.append((f"Validation {name}", chart(points, SMALL, ("step", ""), mark)))
+    for name, title in CURVES:
+        x, y = history.series(name)
+        if len([v for v in y if math.isfinite(v)]) > 1:
+            unit = f" ({history.facts.get('unit', 'units')}/s)" if name == "rate" else ""
+            # The learning rate is exact: nothing to smooth.
+            lines_ = [Series(name, x, y, "line", 2)] if name == "lr" else curve(title.lower(), x, y, 5)
+            cards.append((title + unit, chart(lines_, SMALL)))
+    body = "".join(f'<section class="card"><h3>{escape(title)}</h3>{svg}</section>' for title, svg in cards)
+    return f'<div class="small">{body}</div>' if cards else ""
+
+
+def values(history: History) -> str:
+    """The configuration, a table for each part of the recipe."""
+    tree = history.recipe.get("values")
+    tree = tree if isinstance(tree, dict) else {}
+    alone = {key: value for key, value in tree.items() if not isinstance(value, dict)}
+    parts = ([("recipe", alone)] if alone else []) + [(k, v) for k, v in tree.items() if isinstance(v, dict)]
+    parts += [("facts", history.facts)] if history.facts else []
+    return f'<section class="card"><h2>Configuration</h2>{tables(parts)}</section>' if parts else ""
+
+
+def course(history: History) -> str:
+    """Environment, timing and events."""
+    lines = history.train
+    gaps = [
+        (b["time"] - a["time"]) / (b["step"] - a["step"])
+        for a, b in zip(lines, lines[1:], strict=False)
+        if "time" in a and "time" in b and b["step"] > a["step"]
+    ]
+    timing: dict[str, Any] = {"training time": clock(history.seconds), "evaluations": len(history.valid)}
+    if gaps:
+        timing["one step (median)"] = f"{1000 * median(gaps):.3g} ms"
+    if history.best is not None:
+        reached = [line["time"] for line in history.valid if line["step"] == history.best[0] and "time" in line]
+        timing |= {"time to the best score": clock(reached[0])} if reached else {}
+    events = {f"step {line['step']:,}": line["event"] for line in history.events}
+    environment = history.recipe.get("environment")
+    parts = [("environment", environment if isinstance(environment, dict) else {}), ("timing", timing), ("events", events)]
+    shown = tables([(name, part) for name, part in parts if part])
+    return f'<section class="card"><h2>Environment and timing</h2>{shown}</section>'
+
+
+def tables(parts: list[tuple[str, dict[str, Any]]]) -> str:
+    """Small tables of names and values, side by side."""
+    cells = []
+    for name, part in parts:
+        rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(shown(v))}</td></tr>" for k, v in flat(part).items())
+        cells.append(f"<div><h3>{escape(str(name))}</h3><table>{rows}</table></div>")
+    return f'<div class="values">{"".join(cells)}</div>'
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} -> {"a.b": 1}"""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+    return found
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,152 @@
+"""fit: train until the steps, the patience or the time run out, or somebody asks to stop. Nothing is lost either way."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from descend.errors import Mistake
+from descend.train import checkpoint
+from descend.train.distributed import World
+from descend.train.faults import NotFinite
+from descend.train.protocol import Loop, Parts, Schedule
+from descend.train.run import Run
+from descend.train.signals import Request, stop_requests
+from descend.train.training import Training
+
+LINES = 1000  # lines of training metrics in a run, however many steps it has
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def update(self, step: int, loss: float, rate: float, valid: dict[str, float] | None = None) -> None: ...
+
+    def message(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended: finished, patience, budget, SIGINT or SIGTERM."""
+
+    reason: str
+    step: int
+    best: float | None
+    best_step: int
+    seconds: float
+
+
+def fit(
+    parts: Parts,
+    loop: Loop,
+    schedule: Schedule,
+    run: Run,
+    display: Display,
+    world: World | None = None,
+    resume: bool = False,
+    budget: float = 0.0,
+) -> Result:
+    """Train `parts` as `loop` says, into the folder of `run`; `budget` is the longest time in seconds, 0 for any."""
+    world = world or World()
+    training = Training(parts, loop, schedule, world)
+    if resume:
+        path, step, state = checkpoint.newest(run.checkpoints, display.message)
+        training.load_state_dict(state)
+        best = run.checkpoints / f"step-{training.best_step:06d}"
+        if world.first:
+            run.forget_after(step)
+            if best.is_dir():
+                checkpoint.point(run.checkpoints, "best", best)
+        display.message(f"resumed from {path}")
+    with stop_requests() as request:
+        try:
+            reason = _loop(training, run, display, request, budget)
+        except NotFinite as fault:
+            if world.first:
+                run.log({"step": training.step, "time": training.seconds, "event": "failed", "fault": str(fault)})
+            good = checkpoint.names(run.checkpoints)
+            kept = f"the last good checkpoint is {run.checkpoints / good[-1]}" if good else "there is no checkpoint yet"
+            raise Mistake(f"step {training.step + 1}: {fault}; {kept}. Try a lower --optim.lr or --clip 1.0") from None
+        finally:
+            run.close()
+    return Result(reason, training.step, training.best, training.best_step, training.seconds)
+
+
+def _loop(training: Training, run: Run, display: Display, request: Request, budget: float) -> str:
+    loop, world, parts = training.loop, training.world, training.parts
+    higher, watched = _watch(loop.watch)
+    every = max(1, loop.steps // LINES)
+    seconds_before, began = training.seconds, time.perf_counter()
+    last_time, last_step = began, training.step
+    reason = "finished"
+    while training.step < loop.steps:
+        metrics = training.advance()
+        now = time.perf_counter()
+        training.seconds = seconds_before + now - began
+        step = training.step
+        rate = parts.units_per_batch * (step - last_step) / max(now - last_time, 1e-9)
+        if step % every == 0 or step == loop.steps:
+            lr = next(iter(training.optims.values())).param_groups[0]["lr"]
+            if world.first:
+                run.log({"step": step, "time": round(training.seconds, 3), **metrics, "lr": lr, "rate": rate})
+            last_time, last_step = now, step
+        display.update(step, loss=sum(v for k, v in metrics.items() if k.startswith("loss")), rate=rate)
+        ended = step == loop.steps
+        if world.any(bool(request.signal)):
+            reason, ended = signal.Signals(request.signal or signal.SIGTERM).name, True
+        elif world.any(bool(budget) and training.seconds > budget and not ended):
+            reason, ended = "budget", True
+        improved = False
+        if step % loop.eval_every == 0 or (ended and reason in ("finished", "budget")):
+            scores = training.evaluate()
+            if watched not in scores:
+                raise Mistake(f"--watch {loop.watch!r}: the scores are {', '.join(sorted(scores))}")
+            value = scores[watched]
+            improved = training.best is None or (value > training.best if higher else value < training.best)
+            training.waited = 0 if improved else training.waited + 1
+            if improved:
+                training.best, training.best_step = value, step
+            if world.first:
+                run.log({"step": step, "time": round(training.seconds, 3), "valid": scores})
+            display.update(step, loss=metrics.get("loss", 0.0), rate=rate, valid=scores)
+            if loop.patience and training.waited >= loop.patience and not ended:
+                reason, ended = "patience", True
+            last_time, last_step = time.perf_counter(), step
+        if improved or ended or step % loop.save_every == 0:
+            save(training, run, improved)
+            last_time = time.perf_counter()
+        if ended:
+            break
+    if world.first:
+        run.log({"step": training.step, "time": round(training.seconds, 3), "event": reason})
+    return reason
+
+
+def save(training: Training, run: Run, best: bool) -> Path | None:
+    """Write a checkpoint (all processes gather, the first one writes)."""
+    state, weights, parts = training.state_dict(), training.weights(), training.parts
+
+    def write_model(folder: Path) -> None:
+        parts.model.save_pretrained(folder, state=weights)
+        if parts.save_extra:
+            parts.save_extra(folder)
+
+    path = None
+    if training.world.first:
+        path = checkpoint.save(run.checkpoints, training.step, write_model, state)
+        if best:
+            checkpoint.point(run.checkpoints, "best", path)
+        checkpoint.prune(run.checkpoints)
+    training.world.wait()
+    return path
+
+
+def _watch(text: str) -> tuple[bool, str]:
+    """("max accuracy") -> (True, "accuracy")"""
+    direction, _, name = text.partition(" ")
+    if direction not in ("min", "max") or not name:
+        raise Mistake(f"--watch {text!r}: say min or max and the score, for instance 'min loss'")
+    return direction == "max", name

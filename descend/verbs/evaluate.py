@@ -1,0 +1,53 @@
+"""descend evaluate: the scores of a run's best checkpoint, on the validation data and once on the held-out test data."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from descend.models import load
+from descend.recipes.kinds.saved import from_json
+from descend.train.run import Run
+from descend.train.training import mean_scores
+
+
+def evaluate(run: str | Path, checkpoint: str = "best") -> dict[str, Any]:
+    """{"checkpoint", "valid": scores, "test": scores} of a run; `test` is left out where the data has none."""
+    found = Run.open(run)
+    saved = found.recipe
+    recipe = from_json(saved["values"], str(found.folder / "recipe.json"))
+    torch.set_num_threads(saved["environment"]["threads"])
+    parts, folder = recipe.build(), found.checkpoints / checkpoint
+    parts.model.load_state_dict(load(folder).state_dict())
+    scores: dict[str, Any] = {"checkpoint": folder.resolve().name}
+    with torch.no_grad():
+        scores["valid"] = mean_scores(parts.task, parts.valid)
+        if parts.summary:
+            scores["valid"] |= parts.summary(scores["valid"])
+        test = mean_scores(parts.task, recipe.test())
+    return {**scores, "test": test} if test else scores
+
+
+def command(run: str, /, *, checkpoint: str = "best", json: bool = False) -> None:
+    """Score a run's best checkpoint.
+
+    Args:
+        run: the run's folder.
+        checkpoint: best, last, or a name such as step-000200.
+        json: print JSON.
+
+    Examples:
+        descend evaluate runs/demo
+        descend evaluate runs/demo --checkpoint last --json
+    """
+    scores = evaluate(run, checkpoint)
+    if json:
+        print(json_module.dumps(scores, indent=2))
+        return
+    print(f"checkpoint {scores.pop('checkpoint')}")
+    for split, values in scores.items():
+        for name, value in values.items():
+            print(f"{split:6} {name:14} {value:.4f}")

@@ -1,0 +1,137 @@
+"""Flags from type hints (tyro's), with errors in one line and help that stays clean in a pipe."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import tyro
+
+from descend.errors import Mistake, nearest
+
+KINDS = {"INT": "a whole number", "FLOAT": "a number", "{None}|INT": "a whole number", "{None}|FLOAT": "a number"}
+
+
+def parse(target: Callable[..., Any], args: list[str], prog: str, default: Any = tyro.MISSING_NONPROP) -> Any:
+    """The instance of a class that the flags describe, or what a function returns when called with them.
+
+    `default` is the instance that the flags change. Help is printed and ends the program; a wrong flag or value is a
+    Mistake that names it and the nearest flag.
+    """
+    if not inspect.isfunction(target):
+        return read(target, args, prog, target.__doc__ or "", default)
+
+    @functools.wraps(target)
+    def bind(*values: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return values, named
+
+    # The function is called only after parsing, so that what it prints is not taken for tyro's output.
+    values, named = read(bind, args, prog, target.__doc__ or "", default)
+    return target(*values, **named)
+
+
+def read(target: Callable[..., Any], args: list[str], prog: str, doc: str, default: Any) -> Any:
+    """Call tyro, keep what it prints, and turn its report of an error into one line."""
+    config = (
+        (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName) if inspect.isfunction(target) else ()
+    )
+    ask = functools.partial(tyro.cli, target, prog=prog, default=default, config=config)
+    if {"-h", "--help"} & set(args):
+        show_help(ask, doc)
+        raise SystemExit(0)
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with wide(), redirect_stdout(out), redirect_stderr(err):
+            return ask(args=args)
+    except SystemExit:
+        raise Mistake(f"{condense(err.getvalue(), known_flags(ask))} See {prog} --help") from None
+
+
+def show_help(ask: Callable[..., Any], doc: str) -> None:
+    """tyro's help, and the examples of the docstring, which tyro leaves out."""
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
+    # In a buffer tyro draws neither boxes nor colours.
+    out = io.StringIO() if plain else sys.stdout
+    try:
+        with redirect_stdout(out):
+            ask(args=["--help"])
+    except SystemExit:
+        pass
+    if isinstance(out, io.StringIO):
+        print(re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE).rstrip() + "\n")
+    _, found, examples = inspect.cleandoc(doc).partition("Examples:\n")
+    if found:
+        print("examples\n" + examples.rstrip())
+
+
+def known_flags(ask: Callable[..., Any]) -> list[str]:
+    """Every flag, read from the help page."""
+    page = io.StringIO()
+    try:
+        with wide(), redirect_stdout(page):
+            ask(args=["--help"])
+    except SystemExit:
+        pass
+    return sorted(set(re.findall(r"^\s+(?:-\w, )?(--[\w.-]+)", page.getvalue(), re.MULTILINE)))
+
+
+def condense(report: str, flags: list[str]) -> str:
+    """tyro's boxed report of an error, in one sentence."""
+    parts = re.split(r"^ *-{3,} *$", report, flags=re.MULTILINE)
+    reason = parts[1] if len(parts) > 1 else report
+    said = " ".join(reason.split())
+    if found := re.match(r"Unrecognized options: (.*)", said):
+        return unrecognized(found[1].split(", "), flags)
+    if found := re.match(r"Error parsing (\S+): (.*)", said):
+        return wrong_value(found[1], found[2], parts[2] if len(parts) > 2 else "")
+    if "Missing from" in said:
+        names = re.findall(r"^ {6}(\S.*?) *$", reason, re.MULTILINE)
+        return f"missing: {', '.join(names)}."
+    if found := re.match(r"Missing value for argument '(.*?)'", said):
+        return f"{found[1]} needs a value."
+    if found := re.match(r"invalid choice '(.*)' for argument '(.*?)'. Expected one of \((.*?),?\)", said):
+        choices = found[3].replace("'", "")
+        return f"{found[2]}: {found[1]!r} is not one of {choices}.{nearest(found[1], choices.split(', '))}"
+    return said
+
+
+def unrecognized(words: list[str], flags: list[str]) -> str:
+    """Name the first unknown flag and the flag that may be meant: the same leaf elsewhere, or the nearest spelling."""
+    unknown = [word.partition("=")[0] for word in words if word.startswith("-")]
+    if not unknown:
+        return f"{words[0]!r} is one argument too many."
+    flag = unknown[0]
+    leaf = flag.lstrip("-").rpartition(".")[2]
+    same = [known for known in flags if known.lstrip("-").rpartition(".")[2] == leaf]
+    return f"unknown flag {flag}.{f' Did you mean {same[0]!r}?' if same else nearest(flag, flags)}"
+
+
+def wrong_value(name: str, reason: str, helptext: str) -> str:
+    """Say what kind of value is expected and what was given, in words."""
+    kind = re.search(rf"{re.escape(name)} (\S+)", helptext)
+    value = re.search(r"(?:float|int\(\) with base 10|instantiated from): \[?'(.*?)'", reason) or re.search(
+        r"instantiated from \['(.*?)'\]", reason
+    )
+    if kind and value and kind[1] in KINDS:
+        return f"{name} takes {KINDS[kind[1]]}, not {value[1]!r}."
+    return f"{name}: {reason.rstrip('.')}."
+
+
+@contextmanager
+def wide() -> Iterator[None]:
+    """Let tyro write lines of any length, so that no word is broken before the report is read."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "1000"
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before

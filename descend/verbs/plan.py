@@ -1,0 +1,78 @@
+"""descend plan: check the data, measure a few steps, and say what a run will cost before it starts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+
+from descend import recipes
+from descend.recipes.kinds.recipe import Recipe
+from descend.verbs.flags import parse
+from descend.verbs.measure import measure
+
+HELP = """usage: descend plan RECIPE [--flags] [--json]
+
+Read the data, take a few steps, and predict time and memory. The flags are those of `descend train`.
+
+examples
+  descend plan gpt2-pydoc
+  descend plan gpt2-pydoc --data.path book.txt --model.width 512 --json
+"""
+
+
+def plan(recipe: str | Recipe) -> dict[str, Any]:
+    """What a run of this recipe will take: facts of the data, seconds, bytes, threads."""
+    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
+    measured = measure(values)
+    parameters = int(str(measured.facts["parameters"]))
+    return {
+        "data": {k: v for k, v in measured.facts.items() if k != "parameters"},
+        "parameters": parameters,
+        "steps": values.loop.steps,
+        "step_seconds": measured.step,
+        "evaluation_seconds": measured.evaluation,
+        "total_seconds": measured.seconds(),
+        "memory_bytes": measured.memory,
+        "checkpoint_bytes": 4 * 4 * parameters,  # the weights twice, two moments of the optimizer
+        "threads": measured.threads,
+    }
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to plan."""
+
+    recipe: Annotated[Any, tyro.conf.arg(name="")]
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+
+def main(args: list[str]) -> None:
+    """The command: its flags depend on the recipe."""
+    if not args or args[0].startswith("-"):
+        print(HELP, end="")
+        return
+    question: Question = parse(Question, args[1:], f"descend plan {args[0]}", default=Question(recipes.get(args[0])))
+    found = plan(question.recipe)
+    if question.json:
+        print(json.dumps(found, indent=2))
+        return
+    for name, value in found["data"].items():
+        print(f"{name:22} {value:,}" if isinstance(value, int | float) else f"{name:22} {value}")
+    print(f"{'parameters':22} {found['parameters']:,}")
+    print(f"{'threads':22} {found['threads']}")
+    print(f"{'a step':22} {found['step_seconds'] * 1000:.1f} ms")
+    print(f"{'an evaluation':22} {found['evaluation_seconds']:.2f} s")
+    print(f"{'memory':22} {found['memory_bytes'] / 1e6:,.0f} MB")
+    print(f"{'a checkpoint':22} {found['checkpoint_bytes'] / 1e6:,.1f} MB")
+    print(f"{'in all':22} {duration(found['total_seconds'])} for {found['steps']:,} steps")
+
+
+def duration(value: float) -> str:
+    """Seconds as a person would say them."""
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"

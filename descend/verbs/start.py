@@ -1,0 +1,109 @@
+"""From a recipe to a running fit, new or resumed: what `train` and `resume` share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import descend
+from descend.errors import Mistake
+from descend.models import load
+from descend.recipes.kinds.recipe import Recipe
+from descend.recipes.kinds.saved import to_json
+from descend.report import write as write_report
+from descend.train import hardware
+from descend.train.distributed import World, join
+from descend.train.fit import Result, fit
+from descend.train.progress import Progress, Quiet
+from descend.train.protocol import Exhibit, Parts
+from descend.train.run import Run
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str) -> float:
+    """"90s", "5m", "2h" -> seconds; a bare number counts seconds."""
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in UNITS else (text, "s")
+    try:
+        value = float(number) * UNITS[unit]
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise Mistake(f"--budget {text!r}: give a time such as 90s, 5m or 2h")
+    return value
+
+
+def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str, Any]:
+    """The content of recipe.json."""
+    return {
+        "name": name,
+        "about": recipe.about,
+        "descend": descend.__version__,
+        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "values": to_json(recipe),
+        "environment": {**hardware.environment(), "threads": threads},
+        "facts": {**parts.facts, "parameters": sum(p.numel() for p in parts.model.parameters())},
+    }
+
+
+def run_recipe(
+    name: str, recipe: Recipe, out: Path, overwrite: bool = False, budget: float = 0.0, quiet: bool = False
+) -> tuple[Run, Result]:
+    """Train a recipe into a new folder."""
+    world = join()
+    hardware.keep_memory()
+    parts = recipe.build()
+    threads = hardware.threads(recipe.loop.threads, parts.task, parts.units_per_batch)
+    torch.set_num_threads(threads)
+    if world.first:
+        run = Run.create(out, describe(name, recipe, parts, threads), overwrite)
+    world.wait()
+    run = Run.open(out)
+    return run, _fit(name, recipe, parts, run, world, resume=False, budget=budget, quiet=quiet)
+
+
+def continue_run(name: str, recipe: Recipe, run: Run, threads: int, quiet: bool = False) -> Result:
+    """Take up a run where its newest whole checkpoint left it, with the threads it began with (they shape rounding)."""
+    world = join()
+    hardware.keep_memory()
+    torch.set_num_threads(threads)
+    return _fit(name, recipe, recipe.build(), run, world, resume=True, budget=0.0, quiet=quiet)
+
+
+def _fit(
+    name: str, recipe: Recipe, parts: Parts, run: Run, world: World, resume: bool, budget: float, quiet: bool
+) -> Result:
+    shown = Progress(name, recipe.loop.steps, parts.unit, recipe.loop.watch)
+    with Quiet() if quiet or not world.first else shown as display:
+        if not world.first:
+            return fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
+        with run.locked():
+            result = fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
+    if not result.reason.startswith("SIG"):
+        write_report(run.folder, exhibits(parts, run))
+    return result
+
+
+def exhibits(parts: Parts, run: Run) -> list[Exhibit]:
+    """What the family shows, made with the best weights."""
+    if parts.exhibits is None:
+        return []
+    best = run.checkpoints / "best"
+    if best.is_dir():
+        parts.model.load_state_dict(load(best).state_dict())
+    parts.task.eval()
+    with torch.no_grad():
+        return parts.exhibits()
+
+
+def with_steps(recipe: Recipe, steps: int) -> Recipe:
+    """The recipe with another number of steps, evaluated and saved at least five times."""
+    often = max(1, min(recipe.loop.eval_every, steps // 5))
+    return replace(
+        recipe,
+        loop=replace(recipe.loop, steps=steps, eval_every=often, save_every=min(recipe.loop.save_every, max(often, 1))),
+    )
