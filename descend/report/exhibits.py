@@ -28,7 +28,8 @@ def section(exhibit: Exhibit) -> str:
         said = f"{type(error).__name__}: {error}"
         body = f'<p class="warning">This exhibit could not be drawn ({escape(said)}).</p>'
     note = f'<p class="note">{escape(exhibit.note)}</p>' if exhibit.note else ""
-    return f'<section class="card"><h2>{escape(exhibit.title)}</h2>{note}{body}</section>'
+    width = "half" if exhibit.kind in ("confusion", "points", "heatmap", "table") else "whole"
+    return f'<section class="card {width}"><h2>{escape(exhibit.title)}</h2>{note}{body}</section>'
 
 
 def text(content: Any) -> str:
@@ -70,7 +71,7 @@ def curve(content: dict[str, Any]) -> str:
     x = [float(v) for v in content["x"]]
     series = [Series(str(name), x, [float(v) for v in y], "line", i % 6) for i, (name, y) in enumerate(lines.items())]
     named = (str(content.get("x_label", "x")), str(content.get("y_label", "")))
-    return (legend(series) if len(series) > 1 else "") + chart(series, (980, 300), named)
+    return (legend(series) if len(series) > 1 else "") + chart(series, (1000, 300), named, scale="auto")
 
 
 def images(content: dict[str, Any]) -> str:
@@ -98,13 +99,19 @@ def heatmap(content: dict[str, Any]) -> str:
 
 def table(content: dict[str, Any]) -> str:
     """{"columns": names, "rows": [[...], ...]}; numbers stand to the right."""
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in content["columns"])
+    right = [" class=number" if all(is_number(v) for v in column) else "" for column in zip(*content["rows"], strict=True)]
+    right += [""] * (len(content["columns"]) - len(right))
+    head = "".join(f"<th{side}>{escape(str(name))}</th>" for name, side in zip(content["columns"], right, strict=True))
     body = "".join(f"<tr>{''.join(cell(value) for value in row)}</tr>" for row in content["rows"])
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def cell(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return f"<td>{escape(str(value))}</td>"
     return f'<td class="number">{value:,}</td>' if isinstance(value, int) else f'<td class="number">{value:.5g}</td>'
 

@@ -18,7 +18,6 @@ from descend.train.progress import clock, short, steady
 if TYPE_CHECKING:
     from descend.train.protocol import Exhibit
 
-SMALL = (330, 200)  # a chart of which three stand in a row
 CURVES = (("lr", "Learning rate"), ("grad_norm", "Gradient norm"), ("rate", "Throughput"))
 
 
@@ -31,7 +30,7 @@ def write(run: Path, exhibits: list[Exhibit]) -> Path:
         figures(history),
         loss_chart(history),
         small_charts(history),
-        *(section(exhibit) for exhibit in exhibits),
+        f'<div class="exhibits">{"".join(section(exhibit) for exhibit in exhibits)}</div>',
         values(history),
         course(history),
     ]
@@ -93,7 +92,7 @@ def figures(history: History) -> str:
     found.append((clock(history.seconds), "", "training time"))
     rates = [value for value in history.series("rate")[1] if math.isfinite(value)]
     if rates:
-        found.append((short(median(rates)), f" {unit}/s", "throughput (median)"))
+        found.append((short(median(rates)), "", f"{unit} per second"))
     if isinstance(history.facts.get("parameters"), int):
         found.append((short(history.facts["parameters"]), "", "parameters"))
     cells = (f"<div><b>{escape(a)}<small>{escape(b)}</small></b><span>{escape(c)}</span></div>" for a, b, c in found)
@@ -116,7 +115,7 @@ def loss_chart(history: History) -> str:
             mark = (float(history.best[0]), history.best[1], f"best {steady(history.best[1])}")
     if not series:
         return '<section class="card"><h2>Loss</h2><p class="empty">No step was logged.</p></section>'
-    return f'<section class="card"><h2>Loss</h2>{legend(series)}{chart(series, (1000, 340), ("step", ""), mark)}</section>'
+    return f'<section class="card"><h2>Loss</h2>{legend(series)}{chart(series, (1000, 340), ("step", ""), mark, "auto")}</section>'
 
 
 def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:
@@ -133,30 +132,34 @@ def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Serie
 
 def small_charts(history: History) -> str:
     """The other validation scores, learning rate, gradient norm, throughput: whatever was logged."""
-    cards = []
+    cards: list[tuple[str, list[Series], tuple[float, float, str] | None]] = []
     for name in sorted({key for line in history.valid for key in line["valid"]} - {"loss"}):
         lines = [line for line in history.valid if name in line["valid"]]
         xs, ys = [float(line["step"]) for line in lines], [number(line["valid"][name]) for line in lines]
         best = history.best if history.watch[1] == name else None
         mark = (float(best[0]), best[1], f"best {steady(best[1])}") if best else None
-        points = [Series(name, xs, ys, "points", 1)]
-        cards.append((f"Validation {name}", chart(points, SMALL, ("step", ""), mark)))
+        cards.append((f"Validation {name}", [Series(name, xs, ys, "points", 1)], mark))
     for name, title in CURVES:
         x, y = history.series(name)
         if len([v for v in y if math.isfinite(v)]) > 1:
             unit = f" ({history.facts.get('unit', 'units')}/s)" if name == "rate" else ""
             # The learning rate is exact: nothing to smooth.
-            lines_ = [Series(name, x, y, "line", 2)] if name == "lr" else curve(title.lower(), x, y, 5)
-            cards.append((title + unit, chart(lines_, SMALL)))
-    body = "".join(f'<section class="card"><h3>{escape(title)}</h3>{svg}</section>' for title, svg in cards)
-    return f'<div class="small">{body}</div>' if cards else ""
+            series = [Series("learning rate", x, y, "line", 2)] if name == "lr" else curve(title.lower(), x, y, 5)
+            cards.append((title + unit, series, None))
+    in_row = 2 if len(cards) in (2, 4) else 3
+    size = (490, 210) if in_row == 2 else (330, 200)
+    body = "".join(
+        f'<section class="card"><h3>{escape(title)}</h3>{chart(series, size, ("step", ""), mark)}</section>'
+        for title, series, mark in cards
+    )
+    return f'<div class="small row{in_row}">{body}</div>' if cards else ""
 
 
 def values(history: History) -> str:
     """The configuration, a table for each part of the recipe."""
     tree = history.recipe.get("values")
     tree = tree if isinstance(tree, dict) else {}
-    alone = {key: value for key, value in tree.items() if not isinstance(value, dict)}
+    alone = {key: value for key, value in tree.items() if not isinstance(value, dict) and key != "about"}
     parts = ([("recipe", alone)] if alone else []) + [(k, v) for k, v in tree.items() if isinstance(v, dict)]
     parts += [("facts", history.facts)] if history.facts else []
     return f'<section class="card"><h2>Configuration</h2>{tables(parts)}</section>' if parts else ""
@@ -184,11 +187,13 @@ def course(history: History) -> str:
 
 
 def tables(parts: list[tuple[str, dict[str, Any]]]) -> str:
-    """Small tables of names and values, side by side."""
+    """Small tables of names and values, side by side; the class of a part stands beside its name."""
     cells = []
     for name, part in parts:
-        rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(shown(v))}</td></tr>" for k, v in flat(part).items())
-        cells.append(f"<div><h3>{escape(str(name))}</h3><table>{rows}</table></div>")
+        kind = str(part.get("class", "")).rpartition(":")[2]
+        lines = flat({key: value for key, value in part.items() if key != "class"})
+        rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(shown(v))}</td></tr>" for k, v in lines.items())
+        cells.append(f"<div><h3>{escape(str(name))} <small>{escape(kind)}</small></h3><table>{rows}</table></div>")
     return f'<div class="values">{"".join(cells)}</div>'
 
 
@@ -205,4 +210,4 @@ def shown(value: Any) -> str:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}".replace("e-0", "e-") if isinstance(value, float) else str(value) or "–"

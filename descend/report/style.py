@@ -15,8 +15,8 @@ main { max-width: 1060px; margin: 0 auto; padding: 40px 20px 60px; }
 header { margin-bottom: 26px; }
 h1 { font-size: 30px; line-height: 1.2; letter-spacing: -.02em; margin: 0; display: inline; overflow-wrap: anywhere; }
 h2 { font-size: 16px; letter-spacing: -.005em; margin: 0 0 10px; }
-h3 { font-size: 13px; font-weight: 600; margin: 0 0 6px; }
-header p { margin: 8px 0 0; color: var(--soft); max-width: 75ch; }
+h3 { font-size: 13px; font-weight: 600; margin: 0 0 6px; } h3 small { font-size: 12px; font-weight: 400; color: var(--soft); }
+header p { margin: 8px 0 0; color: var(--soft); max-width: 85ch; text-wrap: pretty; }
 .state { display: inline-block; margin-left: 10px; padding: 1px 10px; border-radius: 20px; font-size: 12px; font-weight: 600;
   vertical-align: 6px; color: var(--c5); border: 1px solid currentColor; }
 .state.finished, .state.supported { color: var(--c2); } .state.running { color: var(--c0); }
@@ -29,11 +29,16 @@ header p { margin: 8px 0 0; color: var(--soft); max-width: 75ch; }
   font-variant-numeric: tabular-nums; white-space: nowrap; }
 .figures b small { font-size: 13px; font-weight: 500; letter-spacing: 0; color: var(--soft); }
 .figures span { font-size: 12.5px; color: var(--soft); }
-.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(290px, 1fr)); gap: 16px; margin-bottom: 16px; }
+.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 290px), 1fr)); gap: 16px; margin-bottom: 16px; }
+.small.row2 { grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); }
+.exhibits { display: flex; flex-wrap: wrap; gap: 16px; margin-bottom: 16px; }
+.exhibits .card { margin: 0; min-width: 0; } .whole { flex: 1 1 100%; } .half { flex: 1 1 min(100%, 400px); }
+.half svg { margin: 0 auto; }
 .small .card { margin: 0; }
 .note { color: var(--soft); margin: -4px 0 10px; font-size: 13.5px; max-width: 90ch; }
 .warning { color: var(--bad); background: var(--bad-page); border-radius: 8px; padding: 10px 14px; margin: 0 0 16px; font-size: 13.5px;
   overflow-wrap: anywhere; }
+.paper { background: #fff; }
 .empty { color: var(--soft); margin: 4px 0; }
 .legend { margin: -2px 0 6px; font-size: 13px; color: var(--soft); display: flex; flex-wrap: wrap; gap: 4px 18px; }
 .legend i { display: inline-block; width: 16px; height: 3px; border-radius: 2px; margin-right: 7px; vertical-align: 4px;
@@ -54,7 +59,7 @@ polyline { fill: none; stroke-linejoin: round; stroke-linecap: round; }
 circle.mark { fill: none; stroke: var(--ink); stroke-width: 1.6; } text.mark { fill: var(--ink); font-size: 12px; font-weight: 600; }
 .frame { fill: none; stroke: var(--line); } .heat image { image-rendering: pixelated; }
 .heat text.in, .heat text.on { text-anchor: middle; fill: var(--ink); } .heat text.on { fill: #fff; }
-.square { max-width: 620px; }
+.square { max-width: 520px; margin: 0 auto; }
 .cross { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 3 3; pointer-events: none; }
 .spot { stroke: var(--card); stroke-width: 2; pointer-events: none; }
 #tip { position: fixed; z-index: 9; pointer-events: none; display: none; background: var(--ink); color: var(--card); padding: 5px 10px;
@@ -73,6 +78,7 @@ tr:last-child td { border-bottom: 0; } td.number, th.number { text-align: right;
 .values table { width: 100%; } .values td:first-child { color: var(--soft); white-space: nowrap; }
 .values td:last-child { text-align: right; padding-right: 0; overflow-wrap: anywhere; }
 footer { color: var(--soft); font-size: 12.5px; margin-top: 22px; }
+@media (max-width: 640px) { .big { overflow-x: auto; } .big svg { min-width: 640px; } }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }
 """
 

@@ -54,9 +54,9 @@ class Axis:
 
 
 def nice(step: float) -> float:
-    """The next of 1, 2, 5 times a power of ten."""
+    """The nearest of 1, 2, 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
-    return next(d * power for d in (1, 2, 5, 10) if d * power >= step * (1 - 1e-9))
+    return min((d * power for d in (1, 2, 5, 10)), key=lambda round_step: abs(math.log(round_step / step)))
 
 
 def label(value: float, step: float) -> str:
@@ -74,7 +74,7 @@ def label(value: float, step: float) -> str:
 def limits(values: list[float], spread: float = 0.06) -> tuple[float, float]:
     """Lowest and highest value with some air; never equal."""
     lo, hi = min(values), max(values)
-    air = spread * (hi - lo) or 0.05 * abs(hi) or 0.5
+    air = spread * (hi - lo) if hi > lo else 0.05 * abs(hi) or 0.5
     return lo - air, hi + air
 
 
@@ -83,20 +83,25 @@ def chart(
     size: tuple[int, int] = (980, 320),
     labels: tuple[str, str] = ("step", ""),
     mark: tuple[float, float, str] | None = None,
+    scale: str = "even",
 ) -> str:
-    """Lines and points with axes, grid and what the mouse needs; `mark` is one point to name."""
+    """Lines and points with axes, grid and what the mouse needs; `mark` is one point to name.
+
+    Scale "auto" turns to orders of magnitude when the values span a factor of 30, which hides the end of a curve.
+    """
     width, height = size
     points = [p for s in series for p in s.finite()]
     if not points:
         return '<p class="empty">nothing was measured</p>'
     ys = [y for _, y in points]
-    # A curve that falls by more than a factor of 30 hides its end on an even axis.
-    log = min(ys) > 0 and max(ys) / min(ys) > 30
+    log = scale == "auto" and min(ys) > 0 and max(ys) / min(ys) > 30
     x_lo, x_hi = limits([x for x, _ in points], 0.0 if all(s.form != "dots" for s in series) else 0.04)
+    if 0 < x_lo < 0.15 * x_hi:
+        x_lo = 0.0  # steps begin at 1, or at the first evaluation: let the axis begin at 0
     y_lo, y_hi = (min(ys) / 1.15, max(ys) * 1.15) if log else limits(ys)
     across = Axis(x_lo, x_hi, 52, width - 14)
     up = Axis(y_lo, y_hi, height - 34, 12, log)
-    parts = [grid(across, up, max(3, width // 130), max(3, height // 60))]
+    parts = [grid(across, up, max(3, width // 85), max(3, height // 45))]
     parts += [f'<text class="name" x="{width - 14}" y="{height - 4}" text-anchor="end">{escape(labels[0])}</text>']
     if labels[1] or log:
         named = f"{labels[1]} (log scale)" if log else labels[1]
@@ -106,7 +111,8 @@ def chart(
         parts.append(marked(mark, across, up, width))
     hover = [watched(s, across, up) for s in series if s.form in ("line", "points")]
     data = escape(json.dumps(hover, separators=(",", ":")))
-    return f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" data-hover="{data}">{"".join(parts)}</svg>'
+    svg = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" data-hover="{data}">{"".join(parts)}</svg>'
+    return f'<div class="big">{svg}</div>' if width > 600 else svg
 
 
 def grid(across: Axis, up: Axis, columns: int, rows: int) -> str:
@@ -176,13 +182,17 @@ def watched(series: Series, across: Axis, up: Axis) -> dict[str, object]:
 
 
 def smooth(values: list[float]) -> list[float]:
-    """Centred moving mean over a 25th of the line; near the ends the window shrinks, so nothing lags."""
+    """Moving mean over a 25th of the line, centred, so that nothing lags.
+
+    At the start, where a curve is steep, the window shrinks; at the end, where it is flat, it looks back only.
+    """
     half = len(values) // 50
     totals = [0.0]
     for value in values:
         totals.append(totals[-1] + value)
     means = []
     for i in range(len(values)):
-        reach = min(half, i, len(values) - 1 - i)
-        means.append((totals[i + reach + 1] - totals[i - reach]) / (2 * reach + 1))
+        back = min(half, i)
+        ahead = min(back, len(values) - 1 - i)
+        means.append((totals[i + ahead + 1] - totals[i - back]) / (back + ahead + 1))
     return means

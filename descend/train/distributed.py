@@ -3,8 +3,8 @@
     ddp    every process holds the model; gradients are averaged      (DistributedDataParallel)
     fsdp   every process holds a shard of each parameter              (fully_shard)
 
-Each process sees its slice of every batch. One player trains while the parameters of the others are frozen, and the
-backward is a plain one, since `backward(inputs=...)` leaves sharded parameters without a gradient.
+Each process sees its slice of every batch. The backward is a plain one, since `backward(inputs=...)` leaves sharded
+parameters without a gradient; `Training.moving` keeps the players apart.
 """
 
 from __future__ import annotations

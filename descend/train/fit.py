@@ -1,4 +1,4 @@
-"""fit: train until the steps, the patience or the time run out, or somebody asks to stop. Nothing is lost either way."""
+"""fit: train until the steps, the patience or the time run out, or somebody asks to stop. Nothing is ever lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from descend.errors import Mistake
 from descend.train import checkpoint
@@ -76,53 +76,63 @@ def fit(
 
 
 def _loop(training: Training, run: Run, display: Display, request: Request, budget: float) -> str:
-    loop, world, parts = training.loop, training.world, training.parts
+    """Steps until the end; returns why it ended."""
+    loop, world = training.loop, training.world
     higher, watched = _watch(loop.watch)
     every = max(1, loop.steps // LINES)
-    seconds_before, began = training.seconds, time.perf_counter()
-    last_time, last_step = began, training.step
-    reason = "finished"
-    while training.step < loop.steps:
+    clock = Clock(training)
+    reason = ""
+    while training.step < loop.steps and not reason:
         metrics = training.advance()
-        now = time.perf_counter()
-        training.seconds = seconds_before + now - began
-        step = training.step
-        rate = parts.units_per_batch * (step - last_step) / max(now - last_time, 1e-9)
+        training.seconds, step, rate = clock.seconds(), training.step, clock.rate()
         if step % every == 0 or step == loop.steps:
             lr = next(iter(training.optims.values())).param_groups[0]["lr"]
-            if world.first:
-                run.log({"step": step, "time": round(training.seconds, 3), **metrics, "lr": lr, "rate": rate})
-            last_time, last_step = now, step
+            _log(training, run, {**metrics, "lr": lr, "rate": rate})
+            clock.restart()
         display.update(step, loss=sum(v for k, v in metrics.items() if k.startswith("loss")), rate=rate)
-        ended = step == loop.steps
+        reason = "finished" if step == loop.steps else ""
         if world.any(bool(request.signal)):
-            reason, ended = signal.Signals(request.signal or signal.SIGTERM).name, True
-        elif world.any(bool(budget) and training.seconds > budget and not ended):
-            reason, ended = "budget", True
+            reason = signal.Signals(request.signal or signal.SIGTERM).name
+        elif world.any(bool(budget) and training.seconds > budget and not reason):
+            reason = "budget"
         improved = False
-        if step % loop.eval_every == 0 or (ended and reason in ("finished", "budget")):
+        if step % loop.eval_every == 0 or reason in ("finished", "budget"):
             scores = training.evaluate()
             if watched not in scores:
                 raise Mistake(f"--watch {loop.watch!r}: the scores are {', '.join(sorted(scores))}")
-            value = scores[watched]
-            improved = training.best is None or (value > training.best if higher else value < training.best)
-            training.waited = 0 if improved else training.waited + 1
-            if improved:
-                training.best, training.best_step = value, step
-            if world.first:
-                run.log({"step": step, "time": round(training.seconds, 3), "valid": scores})
+            improved = training.judge(scores[watched], higher)
+            _log(training, run, {"valid": scores})
             display.update(step, loss=metrics.get("loss", 0.0), rate=rate, valid=scores)
-            if loop.patience and training.waited >= loop.patience and not ended:
-                reason, ended = "patience", True
-            last_time, last_step = time.perf_counter(), step
-        if improved or ended or step % loop.save_every == 0:
+            if loop.patience and training.waited >= loop.patience and not reason:
+                reason = "patience"
+        if improved or reason or step % loop.save_every == 0:
             save(training, run, improved)
-            last_time = time.perf_counter()
-        if ended:
-            break
-    if world.first:
-        run.log({"step": training.step, "time": round(training.seconds, 3), "event": reason})
+            clock.restart()
+    _log(training, run, {"event": reason})
     return reason
+
+
+class Clock:
+    """Time since the run began (over all its resumes), and the throughput since the last restart."""
+
+    def __init__(self, training: Training):
+        self.training, self.before, self.began = training, training.seconds, time.perf_counter()
+        self.restart()
+
+    def restart(self) -> None:
+        self.since, self.step = time.perf_counter(), self.training.step
+
+    def seconds(self) -> float:
+        return self.before + time.perf_counter() - self.began
+
+    def rate(self) -> float:
+        steps = self.training.step - self.step
+        return self.training.parts.units_per_batch * steps / max(time.perf_counter() - self.since, 1e-9)
+
+
+def _log(training: Training, run: Run, values: dict[str, Any]) -> None:
+    if training.world.first:
+        run.log({"step": training.step, "time": round(training.seconds, 3), **values})
 
 
 def save(training: Training, run: Run, best: bool) -> Path | None:

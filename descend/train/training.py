@@ -50,6 +50,13 @@ class Training:
         self.seconds = 0.0
 
     def _others(self, player: str) -> list[nn.Parameter]:
+        """The parameters to freeze while this player moves.
+
+        None when sharded: FSDP fixes at the first gathering which parameters take gradients. The others' gradients are
+        then computed too, and cleared when their own turn comes.
+        """
+        if self.world.size > 1 and self.loop.parallel == "fsdp":
+            return []
         mine = set(getattr(self.task, player).parameters())
         return [p for p in self.task.parameters() if p.requires_grad and p not in mine]
 
@@ -121,6 +128,14 @@ class Training:
         """Mean validation scores, with the averaged weights if there are any."""
         with self.ema.applied() if self.ema else nullcontext(), self.autocast():
             return mean_scores(self.task, (moved(batch, self.device) for batch in self.parts.valid))
+
+    def judge(self, value: float, higher: bool) -> bool:
+        """Whether this score is the best so far; counts the evaluations since the best."""
+        improved = self.best is None or (value > self.best if higher else value < self.best)
+        self.waited = 0 if improved else self.waited + 1
+        if improved:
+            self.best, self.best_step = value, self.step
+        return improved
 
     def weights(self) -> dict[str, Tensor]:
         """The state dict to publish: whole tensors, averaged if there is an average."""

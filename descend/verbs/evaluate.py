@@ -1,4 +1,4 @@
-"""descend evaluate: the scores of a run's best checkpoint, on the validation data and once on the held-out test data."""
+"""descend evaluate: the scores of a run's best checkpoint, on the validation data and on the held-out test data."""
 
 from __future__ import annotations
 

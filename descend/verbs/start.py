@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import descend
 from descend.errors import Mistake
 from descend.models import load
 from descend.recipes.kinds.recipe import Recipe
@@ -26,7 +26,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(text: str) -> float:
-    """"90s", "5m", "2h" -> seconds; a bare number counts seconds."""
+    """ "90s", "5m", "2h" -> seconds; a bare number counts seconds."""
     number, unit = (text[:-1], text[-1:]) if text[-1:] in UNITS else (text, "s")
     try:
         value = float(number) * UNITS[unit]
@@ -42,7 +42,7 @@ def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str,
     return {
         "name": name,
         "about": recipe.about,
-        "descend": descend.__version__,
+        "descend": version("descend"),
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
         "values": to_json(recipe),
         "environment": {**hardware.environment(), "threads": threads},

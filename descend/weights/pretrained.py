@@ -28,7 +28,7 @@ class Pretrained(nn.Module):
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
         """The model saved in this folder, by descend or by transformers, in evaluation mode."""
-        folder, file = Path(folder), sys.modules[cls.__module__]
+        folder, file = Path(folder), _file(cls)
         if not folder.is_dir():
             raise Mistake(f"{folder} is not a folder")
         path = folder / "config.json"
@@ -47,10 +47,15 @@ class Pretrained(nn.Module):
 
         `state` is the state dict to write instead of the module's own: gathered shards, averaged weights.
         """
-        folder, file = Path(folder), sys.modules[type(self).__module__]
+        folder, file = Path(folder), _file(type(self))
         folder.mkdir(parents=True, exist_ok=True)
         model_type = file.__name__.rpartition(".")[2]
         state = self.state_dict() if state is None else state
         dtype = str(next(iter(state.values())).dtype).removeprefix("torch.")
         write_weights(state, file.KEYS, folder, shard_bytes)
         write_json(folder / "config.json", config_to_json(self.config, file.LAYOUT, model_type, dtype))
+
+
+def _file(cls: type) -> Any:
+    """The module that defines the model: of the class that names its Config (sharding puts a class of its own on top)."""
+    return sys.modules[next(c for c in cls.__mro__ if "Config" in vars(c)).__module__]

@@ -16,7 +16,6 @@ from descend.models.gpt2 import GPT2, GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe
-from descend.sampling.generate import generate
 from descend.tasks.language import Language
 from descend.text.tokenizer import Tokenizer
 from descend.train.protocol import Exhibit, Parts
@@ -72,6 +71,8 @@ class LanguageRecipe(Recipe):
 
 def samples(model: GPT2, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
     """What the model writes after a few beginnings."""
+    from descend.sampling.generate import generate
+
     room = min(tokens, model.config.context - 8)
     found = []
     for i, prompt in enumerate(PROMPTS):

@@ -1,0 +1,136 @@
+"""All that is known about one system, gathered: code, books, worked examples run now, tests."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from descend.catalog.claims import claims
+from descend.catalog.coverage import Standing
+from descend.catalog.proof import Proof, proofs
+from descend.catalog.run import Outcome, run
+from descend.catalog.source import Piece, read
+from descend.catalog.systems import BOOKS, System, entries, examples_of, system
+
+
+@dataclass(frozen=True)
+class Code:
+    """One claim: the docstring with the equation, and the code."""
+
+    path: str
+    line: int
+    symbol: str
+    equation: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A section of a book."""
+
+    book: str
+    title: str
+    section: str
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What a book says: where, and the definition in plain text."""
+
+    entry: str
+    name: str
+    kind: str
+    places: tuple[Place, ...]
+    defines: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One system. `as_json` is the schema of `descend explain --json`; a notebook shows it as a page."""
+
+    system: System
+    state: str
+    code: tuple[Code, ...]
+    books: tuple[Passage, ...]
+    examples: tuple[Outcome, ...]
+    proof: Proof
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self.system),
+            "state": self.state,
+            "code": [asdict(c) for c in self.code],
+            "books": [asdict(b) for b in self.books],
+            "examples": [outcome_as_json(o) for o in self.examples],
+            "proof": asdict(self.proof),
+        }
+
+    def _repr_html_(self) -> str:
+        from descend.catalog.page import article
+
+        return article(self)
+
+
+def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    """An example and how it went; `inputs` and `printed` as the book has them."""
+    state = {"state": outcome.state, "reason": outcome.reason, "erratum": outcome.erratum}
+    return {**asdict(outcome.example), **state, "values": [asdict(v) for v in outcome.values]}
+
+
+def explanation(slug: str) -> Explanation:
+    """Gather it; the worked examples are computed at this moment."""
+    found = system(slug)
+    # The equation itself before what is built on it.
+    claimed = sorted(claims(only={slug}).get(slug, []), key=lambda c: c.path.split("/")[1] not in ("ops", "theory"))
+    proof = proofs().get(slug, Proof())
+    standing = Standing(tuple(c.at for c in claimed), proof.tests, proof.passed)
+    code = []
+    for claim in claimed:
+        equation, pieces = read(claim)
+        code.append(Code(claim.path, claim.line, claim.symbol, equation, tuple(pieces)))
+    return Explanation(
+        system=found,
+        state=standing.state,
+        code=tuple(code),
+        books=tuple(passage(entry) for entry in found.entries),
+        examples=tuple(run(example) for example in examples_of(slug)),
+        proof=proof,
+    )
+
+
+def passage(entry: str) -> Passage:
+    """An entry of the books, with the books' titles spelled out."""
+    e = entries()[entry]
+    places = tuple(Place(book, BOOKS[book], section) for book, section in e.places)
+    return Passage(e.id, e.name, e.kind, places, e.defines)
+
+
+def tally(e: Explanation) -> str:
+    """How the worked examples went: "all 15 agree", or "3 agree, 1 set aside"."""
+    counts = Counter(o.state for o in e.examples)
+    if counts["agrees"] == len(e.examples):
+        return f"all {len(e.examples)} agree" if len(e.examples) > 1 else "it agrees"
+    verbs = {"agrees": "agree", "differs": "differ"}
+    return ", ".join(f"{n} {verbs.get(state, state)}" for state, n in counts.items())
+
+
+def lines(value: Any) -> list[str]:
+    """A value for a table cell: a matrix has a line for each row, anything else is one line."""
+    if isinstance(value, list) and len(value) > 1 and all(isinstance(row, list) for row in value):
+        return [digits(row) for row in value]
+    return [digits(value)]
+
+
+def digits(value: Any) -> str:
+    """Numbers with at most six significant digits; whole numbers and words as they are."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(digits(v) for v in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {digits(v)}" for k, v in value.items()) + "}"
+    return value if isinstance(value, str) else json.dumps(value)

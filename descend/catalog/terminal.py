@@ -1,0 +1,118 @@
+"""An explanation on the terminal. Colours and widths are the console's affair: in a pipe it is plain text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from descend.catalog.explanation import Explanation, lines, tally
+from descend.catalog.run import Outcome
+
+STATES = {
+    "proven": "bold green",
+    "tested": "bold red",
+    "claimed": "bold yellow",
+    "not built yet": "bold yellow",
+}
+MARKS = {True: ("agrees", "green"), False: ("differs", "bold red"), None: ("", "dim")}
+WIDEST, TALLEST = 72, 8  # of a cell; HTML and JSON have it whole
+
+
+def show(e: Explanation, console: Console) -> None:
+    """Print it: what it is, the code, the books, the examples, the tests."""
+    s = e.system
+    console.print(Text.assemble((s.name, "bold"), "\n", (f"{s.slug} · {s.family} · {s.kind} · ", "dim"), state(e)))
+    if s.note:
+        console.print(Text(f"In short: {s.note}", "dim"))
+    for part in (code(e), books(e), worked(e), proof(e)):
+        console.print()
+        console.print(part)
+
+
+def state(e: Explanation) -> Text:
+    return Text(e.state, STATES[e.state])
+
+
+def code(e: Explanation) -> RenderableType:
+    """The equation and the code of each claim."""
+    if not e.code:
+        return Text("not built yet: below is what the books say", "yellow")
+    parts: list[RenderableType] = []
+    for c in e.code:
+        parts += [Rule(f"{c.path}:{c.line}", align="left"), Text(c.equation), Text()]
+        for p in c.pieces:
+            parts += [Syntax(p.text, "python", line_numbers=True, start_line=p.line, theme="ansi_dark",
+                             background_color="default"), Text()]  # fmt: skip
+    return Group(*parts[:-1])
+
+
+def books(e: Explanation) -> RenderableType:
+    """The sections; and, while nothing is built, the definitions."""
+    parts: list[RenderableType] = [Rule("in the books", align="left")]
+    for b in e.books:
+        where = "; ".join(f"{p.title}, {p.section}" for p in b.places)
+        parts.append(Text.assemble((b.name, "bold"), f"  {where}  ", (b.entry, "dim")))
+        if not e.code:
+            parts.append(Padding(Text(b.defines), (0, 0, 1, 4)))
+    return Group(*parts)
+
+
+def worked(e: Explanation) -> RenderableType:
+    """One table for each example, run a moment ago."""
+    if not e.examples:
+        return Text("The books have no worked example of it.", "dim")
+    parts: list[RenderableType] = [Rule(f"worked examples, computed now: {tally(e)}", align="left")]
+    for o in e.examples:
+        parts += [heading(o), Padding(Group(*remarks(o), table(o)), (0, 0, 1, 2), expand=False)]
+    return Group(*parts)
+
+
+def heading(o: Outcome) -> Text:
+    x = o.example
+    flag = ("ERRATUM: the printed value is wrong", "bold yellow") if o.erratum else (x.verdict, "dim")
+    return Text.assemble((x.title, "bold"), f"  {x.book} {x.section}  ", (x.id, "dim"), "  ", flag)
+
+
+def remarks(o: Outcome) -> list[Text]:
+    """How it went when it did not simply agree, and the note beside the book's value."""
+    lines = []
+    if o.state != "agrees":
+        style = "bold red" if o.state in ("differs", "failed") else "yellow"
+        lines.append(Text(f"{o.state}: {o.reason}" if o.reason else o.state, style))
+    return [*lines, Text(o.example.note.strip(), "dim")] if o.example.note.strip() else lines
+
+
+def table(o: Outcome) -> Table:
+    """printed | recomputed | ours, one row a key."""
+    rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", "printed", "recomputed", "ours", ""):
+        rows.add_column(name, overflow="fold")
+    for v in o.values:
+        word, style = MARKS[v.agree]
+        note = Text(f"set aside: {v.reason}", "yellow") if v.reason else Text(word, style)
+        rows.add_row(Text(v.key), *(cell(x) for x in (v.printed, v.recomputed, v.ours)), note)
+    return rows
+
+
+def cell(value: Any) -> Text:
+    """A value, cut where it would fill the screen. Not a str: rich would take [cat] for markup."""
+    rows = [row if len(row) <= WIDEST else row[: WIDEST - 1] + "…" for row in lines(value)]
+    return Text("\n".join(rows if len(rows) <= TALLEST else [*rows[: TALLEST - 1], "…"]))
+
+
+def proof(e: Explanation) -> RenderableType:
+    """The tests that prove it, a line for each test function, and how the recorded run went."""
+    if not e.proof.tests:
+        return Text("No test proves it yet.", "yellow")
+    how = "all passed" if e.proof.passed else "not all passed"
+    parts: list[RenderableType] = [Rule(f"proof: {len(e.proof.tests)} tests, {how} in the recorded run", align="left")]
+    functions = Counter(test.partition("[")[0] for test in e.proof.tests)
+    parts += [Text(f"{name}  × {n}" if n > 1 else name) for name, n in functions.items()]
+    return Group(*parts)

@@ -1,0 +1,58 @@
+"""descend explain: an equation, its code, and the books' numbers computed again at this moment."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+
+from descend.catalog.explanation import Explanation, explanation
+from descend.errors import Mistake
+
+
+def explain(slug: str) -> Explanation:
+    """All that is known about one system of the books. A notebook shows it as a page.
+
+    `explain(slug).as_json()` and `descend explain SLUG --json` give
+
+        slug, name, family, kind, depth, note, entries    the row of the list
+        state        "proven", "tested" (not all tests passed), "claimed" or "not built yet"
+        code         [{path, line, symbol, equation, pieces: [{line, text}]}]      who claims it, and the code
+        books        [{entry, name, kind, places: [{book, title, section}], defines}]
+        examples     [{id, system, book, section, title, inputs, computation, printed, recomputed, verdict, note,
+                       state: "agrees" | "differs" | "failed" | "set aside" | "not written yet", reason, erratum,
+                       values: [{key, printed, recomputed, ours, agree: true | false | null, reason}]}]
+        proof        {tests: [...], passed}            as the last complete run of the test suite recorded it
+    """
+    return explanation(slug)
+
+
+def command(slug: str, /, *, json: bool = False, html: Path | None = None) -> None:
+    """Show a system: its equation and code, its places in the books, the worked examples computed now, its tests.
+
+    Args:
+        slug: the system, as descend find prints it.
+        json: print JSON.
+        html: write a page to this file instead.
+
+    Examples:
+        descend explain scaled-dot-product-attention
+        descend explain gpt-2 --html gpt2.html
+        descend explain perplexity --json
+    """
+    found = explain(slug)
+    if html is not None:
+        from descend.catalog.page import page
+
+        try:
+            html.write_text(page(found), encoding="utf-8")
+        except OSError as error:
+            raise Mistake(f"--html {html}: {error.strerror}") from None
+        print(html)
+    elif json:
+        print(json_module.dumps(found.as_json(), indent=1, ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        from descend.catalog.terminal import show
+
+        show(found, Console(highlight=False))

@@ -1,0 +1,47 @@
+"""The package's source files as syntax trees: what the contract tests read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "descend"
+
+LEVELS = {
+    0: ("ops", "theory", "errors"),
+    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights"),
+    2: ("models", "classic", "data"),
+    3: ("tasks", "train"),
+    4: ("recipes",),
+    5: ("labs", "report"),
+    6: ("catalog", "verbs"),
+    7: ("cli", "__init__"),
+    8: ("__main__",),
+}
+LEVEL = {name: level for level, names in LEVELS.items() for name in names}
+
+
+@cache
+def files() -> dict[str, ast.Module]:
+    """Path below the package -> syntax tree."""
+    found = sorted(PACKAGE.rglob("*.py"))
+    return {str(p.relative_to(PACKAGE)): ast.parse(p.read_text(encoding="utf-8")) for p in found}
+
+
+def part(path: str) -> str:
+    """The folder (or single file) that a path belongs to: "nn/mlp.py" -> "nn", "cli.py" -> "cli"."""
+    return path.partition("/")[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Modules of descend that a tree imports, anywhere: in functions and under TYPE_CHECKING too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "descend")
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "descend":
+            if node.module == "descend":
+                yield from (f"descend.{alias.name}" for alias in node.names)
+            else:
+                yield node.module

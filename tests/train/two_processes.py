@@ -1,0 +1,57 @@
+"""What each of two processes does in test_distributed: train the same things, spread in one way, save the result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from descend.optim.rules import SGD
+from descend.optim.schedules import Constant
+from descend.train.distributed import World, gather, join
+from descend.train.fit import fit
+from descend.train.progress import Quiet
+from descend.train.protocol import Loop, Parts
+from descend.train.run import Run
+from descend.train.training import Training, plain
+from tests.train.small import small
+from tests.train.test_training import Game, Repeat
+
+
+def language(folder: Path, mode: str, world: World) -> None:
+    """A whole run with a checkpoint, resumed once, in float64 so that only rounding may differ."""
+    for resume, steps in ((False, 6), (True, 12)):
+        recipe = small(folder / "data", steps=6 if not resume else steps, parallel=mode, accumulate=2, save_every=6)
+        parts = recipe.build()
+        parts.task.double()
+        if world.first and not resume:
+            Run.create(folder / mode, {"name": "small"})
+        world.wait()
+        fit(parts, recipe.loop, Constant(), Run(folder / mode), Quiet(), world, resume=resume)
+
+
+def game(folder: Path, mode: str, world: World) -> None:
+    """Two players: each must train, sharded or not."""
+    torch.manual_seed(0)
+    task = Game().double()
+    x = torch.arange(16.0, dtype=torch.float64).view(8, 2) / 10
+    batch = {"x": x.chunk(world.size)[world.rank]}
+    rules = {"d": SGD(0.01), "g": SGD(0.02)}
+    run = Training(Parts(task, task.d, Repeat(batch), [batch], rules), Loop(parallel=mode), Constant(), world)
+    for _ in range(4):
+        run.advance()
+    state = gather(plain(task.state_dict()))
+    if world.first:
+        save_file({k: v.contiguous() for k, v in state.items()}, folder / f"game-{mode}.safetensors")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    where, processes = Path(sys.argv[1]), join()
+    for spread in sys.argv[2:]:
+        language(where, spread, processes)
+        game(where, spread, processes)
+    if processes.size > 1:
+        torch.distributed.destroy_process_group()
