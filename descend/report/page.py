@@ -18,6 +18,7 @@ from descend.train.progress import clock, short, steady
 if TYPE_CHECKING:
     from descend.train.protocol import Exhibit
 
+ORDER = ("model", "data", "optim", "schedule", "loop")  # as a recipe is written
 CURVES = (("lr", "Learning rate"), ("grad_norm", "Gradient norm"), ("rate", "Throughput"))
 
 
@@ -160,7 +161,8 @@ def values(history: History) -> str:
     tree = history.recipe.get("values")
     tree = tree if isinstance(tree, dict) else {}
     alone = {key: value for key, value in tree.items() if not isinstance(value, dict) and key != "about"}
-    parts = ([("recipe", alone)] if alone else []) + [(k, v) for k, v in tree.items() if isinstance(v, dict)]
+    groups = sorted((k for k in tree if isinstance(tree[k], dict)), key=lambda k: ORDER.index(k) if k in ORDER else 9)
+    parts = ([("recipe", alone)] if alone else []) + [(k, tree[k]) for k in groups]
     parts += [("facts", history.facts)] if history.facts else []
     return f'<section class="card"><h2>Configuration</h2>{tables(parts)}</section>' if parts else ""
 

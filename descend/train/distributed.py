@@ -5,6 +5,8 @@
 
 Each process sees its slice of every batch. The backward is a plain one, since `backward(inputs=...)` leaves sharded
 parameters without a gradient; `Training.moving` keeps the players apart.
+
+Systems: pathways-training
 """
 
 from __future__ import annotations

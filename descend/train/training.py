@@ -3,6 +3,8 @@
 The heart is `play`: the task yields who moves and the loss as a closure; the optimizer calls it. Micro-batches
 run their generators in lockstep, so that the summed gradient is that of the whole batch. The randomness of step n is a
 function of seed, n and process, so no random state has to be saved and any resume repeats it.
+
+Systems: training-loop, gradient-accumulation
 """
 
 from __future__ import annotations
@@ -200,7 +202,7 @@ def mean_scores(task: Any, batches: Any) -> dict[str, float]:
     task.eval()
     for batch in batches:
         for name, values in task.score(batch).items():
-            totals[name] += float(values.double().sum())
+            totals[name] += values.double().sum().item()
             counts[name] += values.numel()
     task.train(training)
     return {name: totals[name] / counts[name] for name in totals}

@@ -33,8 +33,11 @@ class Pretrained(nn.Module):
             raise Mistake(f"{folder} is not a folder")
         path = folder / "config.json"
         config: Any = config_from_json(cls.Config, file.LAYOUT, read_json(path), path)
-        with torch.device("meta"):  # no time spent on initial values that the file replaces
-            model = cls(config)
+        try:
+            with torch.device("meta"):  # no time spent on initial values that the file replaces
+                model = cls(config)
+        except ValueError as error:
+            raise Mistake(f"{path}: {error}") from None
         model.to_empty(device="cpu")
         with torch.no_grad():
             read_weights(model, file.KEYS, file.LAYOUT, folder)

@@ -41,7 +41,10 @@ class LanguageRecipe(Recipe):
         if loop.batch % loop.accumulate:
             raise Mistake(f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} micro-batches")
         torch.manual_seed(loop.seed)
-        model = GPT2(replace(self.model, vocab=tokenizer.vocab))
+        try:
+            model = GPT2(replace(self.model, vocab=tokenizer.vocab))
+        except ValueError as error:
+            raise Mistake(f"--model: {error}") from None
         micro = loop.batch // loop.accumulate
         valid_bytes = len(tokenizer.decode(valid.tolist()).encode())
         return Parts(
