@@ -8,7 +8,7 @@ differs, the file is written anew, and in CI the run fails: the record in the re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Refuse a file that marks a test with a system nobody knows."""
-    report: pytest.CollectReport = yield
+    report = yield
     for item in report.result or ():
         for slug in slugs(item) if isinstance(item, pytest.Item) else ():
             if slug not in systems():
@@ -77,9 +77,10 @@ class Record:
         self.proves[report.nodeid] = [str(value) for name, value in report.user_properties if name == "system"]
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """A worker is done: every worker collects all tests, so its counts are the suite's."""
-        self.collected, self.deselected = getattr(node, "workeroutput", {}).get("counts", (0, 1))
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """A worker is done: every worker collects all tests, so its counts are the suite's. Or it died."""
+        self.broken += error is not None
+        self.collected, self.deselected = getattr(node, "workeroutput", {}).get("counts", (0, 0))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(self.config, "workeroutput"):

@@ -108,12 +108,14 @@ def passage(entry: str) -> Passage:
 
 
 def tally(e: Explanation) -> str:
-    """How the worked examples went: "all 15 agree", or "3 agree, 1 set aside"."""
+    """How the worked examples went: "computed now: all 15 agree", or "3 agree, 1 set aside"."""
     counts = Counter(o.state for o in e.examples)
-    if counts["agrees"] == len(e.examples):
-        return f"all {len(e.examples)} agree" if len(e.examples) > 1 else "it agrees"
+    n = len(e.examples)
+    if counts["agrees"] == n:
+        return "computed now: " + (f"all {n} agree" if n > 1 else "it agrees")
     verbs = {"agrees": "agree", "differs": "differ"}
-    return ", ".join(f"{n} {verbs.get(state, state)}" for state, n in counts.items())
+    now = "computed now: " if counts.keys() & {"agrees", "differs", "failed"} else ""
+    return now + ", ".join(f"{k} {verbs.get(state, state)}" for state, k in counts.items())
 
 
 def lines(value: Any) -> list[str]:

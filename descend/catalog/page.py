@@ -20,7 +20,7 @@ CSS = """
 @media (prefers-color-scheme: dark) { :root { --paper: #15171b; --ink: #dfe2e7; --soft: #949ba6; --line: #2c3038;
   --card: #1c1f25; --accent: #7db8ee; --good: #6cc98b; --bad: #f28b82; --warn: #e5b95c; --warn-card: #2a2416; } }
 .descend { background: var(--paper); color: var(--ink); font: 16px/1.6 ui-serif, Georgia, "Times New Roman", serif;
-  max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 5rem; overflow-wrap: break-word; }
+  max-width: 64rem; margin: 0 auto; padding: 3rem 1.5rem 5rem; overflow-wrap: break-word; }
 .descend * { box-sizing: border-box; }
 .descend h1 { font-size: 2.1rem; line-height: 1.2; margin: 0 0 .4rem; letter-spacing: -.01em; }
 .descend h2 { font-size: 1.25rem; margin: 3rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
@@ -129,7 +129,7 @@ def worked(e: Explanation) -> str:
     """One card for each example."""
     if not e.examples:
         return "<h2>Worked examples</h2><p class=soft>The books have none.</p>"
-    return f"<h2>Worked examples, computed now: {tally(e)}</h2>{''.join(map(card, e.examples))}"
+    return f"<h2>Worked examples, {tally(e)}</h2>{''.join(map(card, e.examples))}"
 
 
 def card(o: Outcome) -> str:

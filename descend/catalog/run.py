@@ -13,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from torch import Tensor
+
 from descend.catalog.examples import Compute
 from descend.catalog.systems import Example, families, systems
 
 TOLERANCE = 1e-6
-ZERO = 1e-12  # a value that is exactly 0 in the books may be a rounding error here
+ZERO = 1e-9  # an exact 0 of the books: the inputs have ten digits, so here it may be a rounding error
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def plain(value: Any) -> Any:
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
-    if hasattr(value, "tolist"):
+    if isinstance(value, Tensor | np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

@@ -21,8 +21,8 @@ EXACT, BEGINS, PART = 1.0, 0.7, 0.4
 
 
 def words_of(text: str) -> list[str]:
-    """Lower case, letters and digits, without the s of a plural."""
-    found = re.findall(r"[a-z0-9]+", text.lower())
+    """Lower case, letters and digits, without the s of a plural; the books write both -isation and -ization."""
+    found = re.findall(r"[a-z0-9]+", text.lower().replace("isation", "ization"))
     return [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in found]
 
 

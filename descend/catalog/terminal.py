@@ -68,7 +68,7 @@ def worked(e: Explanation) -> RenderableType:
     """One table for each example, run a moment ago."""
     if not e.examples:
         return Text("The books have no worked example of it.", "dim")
-    parts: list[RenderableType] = [Rule(f"worked examples, computed now: {tally(e)}", align="left")]
+    parts: list[RenderableType] = [Rule(f"worked examples, {tally(e)}", align="left")]
     for o in e.examples:
         parts += [heading(o), Padding(Group(*remarks(o), table(o)), (0, 0, 1, 2), expand=False)]
     return Group(*parts)

@@ -63,7 +63,12 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
             columns.setdefault(name, []).append(float(value))
         if d_k == 512:
             over_30 = float((seen["scores"].abs() > 30).double().mean())
-    facts = {"queries": queries, "keys": KEYS, "entropy_of_equal_weights": math.log(KEYS), "share_over_30_at_512": over_30}
+    facts = {
+        "queries": queries,
+        "keys": KEYS,
+        "entropy_of_equal_weights": math.log(KEYS),
+        "share_over_30_at_512": over_30,
+    }
     return {**columns, **facts, "errors": {"variance": errors}}
 
 

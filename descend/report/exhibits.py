@@ -1,4 +1,4 @@
-"""What a family deserves to be looked at: samples, confusion matrix, clouds of points, curves, images, heat maps, tables."""
+"""What a family deserves to be looked at: samples, confusion matrix, points, curves, images, heat maps, tables."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def points(content: dict[str, Any]) -> str:
             raise ValueError(f"{name}: points are pairs [x, y], not shape {xy.shape}")
         xy = xy[:: max(1, -(-len(xy) // DOTS))]
         series.append(Series(name, xy[:, 0].tolist(), xy[:, 1].tolist(), "dots", i % 6))
-    return legend(series) + f'<div class="square">{chart(series, (560, 520), ("", ""))}</div>'
+    return legend(series) + f'<div class="square">{chart(series, (560, 520), ("", ""), scale="equal")}</div>'
 
 
 def curve(content: dict[str, Any]) -> str:
@@ -85,7 +85,7 @@ def images(content: dict[str, Any]) -> str:
     side = max(64, min(220, 4 * pixels.shape[2]))
     whole = (np.nan_to_num(pixels).clip(0, 1) * 255).round().astype(np.uint8)
     cells = [
-        f'<figure><img src="{png(image)}" alt="" width="{side}"><figcaption>{escape(str(caption))}</figcaption></figure>'
+        f'<figure><img src="{png(image)}" alt=""><figcaption>{escape(str(caption))}</figcaption></figure>'
         for image, caption in zip(whole, captions, strict=True)
     ]
     return f'<div class="images" style="--side:{side}px">{"".join(cells)}</div>'
@@ -99,7 +99,9 @@ def heatmap(content: dict[str, Any]) -> str:
 
 def table(content: dict[str, Any]) -> str:
     """{"columns": names, "rows": [[...], ...]}; numbers stand to the right."""
-    right = [" class=number" if all(is_number(v) for v in column) else "" for column in zip(*content["rows"], strict=True)]
+    right = [
+        " class=number" if all(is_number(v) for v in column) else "" for column in zip(*content["rows"], strict=True)
+    ]
     right += [""] * (len(content["columns"]) - len(right))
     head = "".join(f"<th{side}>{escape(str(name))}</th>" for name, side in zip(content["columns"], right, strict=True))
     body = "".join(f"<tr>{''.join(cell(value) for value in row)}</tr>" for row in content["rows"])

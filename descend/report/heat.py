@@ -1,4 +1,4 @@
-"""A matrix as a picture: each cell shaded by its value, blue above zero and orange below. Also images, as inline PNG."""
+"""A matrix as a picture: each cell shaded by its value, blue above zero, orange below. Also images as inline PNG."""
 
 from __future__ import annotations
 

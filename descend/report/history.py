@@ -44,6 +44,11 @@ class History:
         return facts if isinstance(facts, dict) else {}
 
     @property
+    def unit(self) -> str:
+        """What the throughput counts."""
+        return str(self.facts.get("unit", "units"))
+
+    @property
     def steps(self) -> int | None:
         steps = self.loop.get("steps")
         return steps if isinstance(steps, int) else None

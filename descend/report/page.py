@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 import os
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from descend.report.exhibits import legend, section
+from descend.report.curves import loss_card, small_cards
+from descend.report.exhibits import section
 from descend.report.history import History, number, read
 from descend.report.style import CSS, SCRIPT
-from descend.report.svg import Series, chart, smooth
 from descend.train.progress import clock, short, steady
 
 if TYPE_CHECKING:
     from descend.train.protocol import Exhibit
 
 ORDER = ("model", "data", "optim", "schedule", "loop")  # as a recipe is written
-CURVES = (("lr", "Learning rate"), ("grad_norm", "Gradient norm"), ("rate", "Throughput"))
 
 
 def write(run: Path, exhibits: list[Exhibit]) -> Path:
@@ -29,9 +29,9 @@ def write(run: Path, exhibits: list[Exhibit]) -> Path:
         heading(history),
         warnings(history),
         figures(history),
-        loss_chart(history),
-        small_charts(history),
-        f'<div class="exhibits">{"".join(section(exhibit) for exhibit in exhibits)}</div>',
+        loss_card(history),
+        small_cards(history),
+        f'<div class="exhibits">{"".join(map(section, exhibits))}</div>' if exhibits else "",
         values(history),
         course(history),
     ]
@@ -68,15 +68,16 @@ def warnings(history: History) -> str:
     if history.damaged:
         n, text = history.damaged[0]
         many = f"{len(history.damaged)} lines" if len(history.damaged) > 1 else "one line"
-        said.append(f"metrics.jsonl: {many} could not be read and {'are' if len(history.damaged) > 1 else 'is'}"
-                    f" left out; the first is line {n}: {text[:100]}")
+        said.append(
+            f"metrics.jsonl: {many} could not be read and {'are' if len(history.damaged) > 1 else 'is'}"
+            f" left out; the first is line {n}: {text[:100]}"
+        )
     return "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
 
 
 def figures(history: History) -> str:
     """The headline: what a reader wants to know first."""
     _, score = history.watch
-    unit = str(history.facts.get("unit", "units"))
     found: list[tuple[str, str, str]] = []
     if history.best is not None:
         step, value = history.best
@@ -93,74 +94,19 @@ def figures(history: History) -> str:
     found.append((clock(history.seconds), "", "training time"))
     rates = [value for value in history.series("rate")[1] if math.isfinite(value)]
     if rates:
-        found.append((short(median(rates)), "", f"{unit} per second"))
+        found.append((short(median(rates)), "", f"{history.unit} per second"))
     if isinstance(history.facts.get("parameters"), int):
-        found.append((short(history.facts["parameters"]), "", "parameters"))
+        count = history.facts["parameters"]
+        found.append((f"{count:,}" if count < 1e7 else short(count), "", "parameters"))
     cells = (f"<div><b>{escape(a)}<small>{escape(b)}</small></b><span>{escape(c)}</span></div>" for a, b, c in found)
     return f'<div class="figures">{"".join(cells)}</div>'
-
-
-def loss_chart(history: History) -> str:
-    """Training losses (raw and smoothed), and the validation score of the same name or the watched one."""
-    series = []
-    for i, name in enumerate(history.losses):
-        colour = i if i == 0 else i + 1  # 1 is validation's
-        label = "training loss" if name == "loss" else f"training {name.replace('_', ' ')}"
-        series += curve(label, *history.series(name), colour)
-    mark = None
-    scored = [line for line in history.valid if "loss" in line["valid"]]
-    if scored:
-        x = [float(line["step"]) for line in scored]
-        series.append(Series("validation loss", x, [number(line["valid"]["loss"]) for line in scored], "points", 1))
-        if history.best is not None and history.watch[1] == "loss":
-            mark = (float(history.best[0]), history.best[1], f"best {steady(history.best[1])}")
-    if not series:
-        return '<section class="card"><h2>Loss</h2><p class="empty">No step was logged.</p></section>'
-    return f'<section class="card"><h2>Loss</h2>{legend(series)}{chart(series, (1000, 340), ("step", ""), mark, "auto")}</section>'
-
-
-def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:
-    """A metric as its raw line, faint, under its smoothed one; a short or calm one as it is."""
-    raw = Series(label, x, y, "line", colour)
-    points = raw.finite()
-    if len(points) < 100:
-        return [raw]
-    return [
-        Series(label, x, y, "faint", colour),
-        Series(label, [x for x, _ in points], smooth([y for _, y in points]), "line", colour),
-    ]
-
-
-def small_charts(history: History) -> str:
-    """The other validation scores, learning rate, gradient norm, throughput: whatever was logged."""
-    cards: list[tuple[str, list[Series], tuple[float, float, str] | None]] = []
-    for name in sorted({key for line in history.valid for key in line["valid"]} - {"loss"}):
-        lines = [line for line in history.valid if name in line["valid"]]
-        xs, ys = [float(line["step"]) for line in lines], [number(line["valid"][name]) for line in lines]
-        best = history.best if history.watch[1] == name else None
-        mark = (float(best[0]), best[1], f"best {steady(best[1])}") if best else None
-        cards.append((f"Validation {name}", [Series(name, xs, ys, "points", 1)], mark))
-    for name, title in CURVES:
-        x, y = history.series(name)
-        if len([v for v in y if math.isfinite(v)]) > 1:
-            unit = f" ({history.facts.get('unit', 'units')}/s)" if name == "rate" else ""
-            # The learning rate is exact: nothing to smooth.
-            series = [Series("learning rate", x, y, "line", 2)] if name == "lr" else curve(title.lower(), x, y, 5)
-            cards.append((title + unit, series, None))
-    in_row = 2 if len(cards) in (2, 4) else 3
-    size = (490, 210) if in_row == 2 else (330, 200)
-    body = "".join(
-        f'<section class="card"><h3>{escape(title)}</h3>{chart(series, size, ("step", ""), mark)}</section>'
-        for title, series, mark in cards
-    )
-    return f'<div class="small row{in_row}">{body}</div>' if cards else ""
 
 
 def values(history: History) -> str:
     """The configuration, a table for each part of the recipe."""
     tree = history.recipe.get("values")
     tree = tree if isinstance(tree, dict) else {}
-    alone = {key: value for key, value in tree.items() if not isinstance(value, dict) and key != "about"}
+    alone = {key: value for key, value in tree.items() if not isinstance(value, dict) and key != "about" and value}
     groups = sorted((k for k in tree if isinstance(tree[k], dict)), key=lambda k: ORDER.index(k) if k in ORDER else 9)
     parts = ([("recipe", alone)] if alone else []) + [(k, tree[k]) for k in groups]
     parts += [("facts", history.facts)] if history.facts else []
@@ -172,18 +118,22 @@ def course(history: History) -> str:
     lines = history.train
     gaps = [
         (b["time"] - a["time"]) / (b["step"] - a["step"])
-        for a, b in zip(lines, lines[1:], strict=False)
+        for a, b in pairwise(lines)
         if "time" in a and "time" in b and b["step"] > a["step"]
     ]
-    timing: dict[str, Any] = {"training time": clock(history.seconds), "evaluations": len(history.valid)}
+    timing: dict[str, Any] = {"started": history.recipe["started"]} if "started" in history.recipe else {}
+    timing |= {"training time": clock(history.seconds), "evaluations": len(history.valid)}
     if gaps:
-        timing["one step (median)"] = f"{1000 * median(gaps):.3g} ms"
+        step = median(gaps)
+        timing["one step (median)"] = f"{step:.3g} s" if step >= 1 else f"{1000 * step:.3g} ms"
     if history.best is not None:
         reached = [line["time"] for line in history.valid if line["step"] == history.best[0] and "time" in line]
         timing |= {"time to the best score": clock(reached[0])} if reached else {}
     events = {f"step {line['step']:,}": line["event"] for line in history.events}
     environment = history.recipe.get("environment")
-    parts = [("environment", environment if isinstance(environment, dict) else {}), ("timing", timing), ("events", events)]
+    environment = dict(environment) if isinstance(environment, dict) else {}
+    environment |= {"descend": history.recipe["descend"]} if "descend" in history.recipe else {}
+    parts = [("environment", environment), ("timing", timing), ("events", events)]
     shown = tables([(name, part) for name, part in parts if part])
     return f'<section class="card"><h2>Environment and timing</h2>{shown}</section>'
 

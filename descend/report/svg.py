@@ -66,9 +66,10 @@ def label(value: float, step: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= 10 * size or (abs(value) >= size and step >= size / 10):
             return f"{value / size:.12g}{letter}"
-    if abs(step) < 1e-3:
-        return f"{value:.3g}".replace("e-0", "e-")
-    return f"{value:.{max(0, -math.floor(math.log10(abs(step)) + 1e-9))}f}"
+    place = math.floor(math.log10(abs(step)) + 1e-9)
+    if abs(value) < 1e-3:
+        return f"{value:.{max(1, math.floor(math.log10(abs(value))) - place + 1)}g}".replace("e-0", "e-")
+    return f"{value:.{max(0, -place)}f}"
 
 
 def limits(values: list[float], spread: float = 0.06) -> tuple[float, float]:
@@ -85,26 +86,16 @@ def chart(
     mark: tuple[float, float, str] | None = None,
     scale: str = "even",
 ) -> str:
-    """Lines and points with axes, grid and what the mouse needs; `mark` is one point to name.
-
-    Scale "auto" turns to orders of magnitude when the values span a factor of 30, which hides the end of a curve.
-    """
+    """Lines and points with axes, grid and what the mouse needs; `mark` is one point to name."""
     width, height = size
     points = [p for s in series for p in s.finite()]
     if not points:
         return '<p class="empty">nothing was measured</p>'
-    ys = [y for _, y in points]
-    log = scale == "auto" and min(ys) > 0 and max(ys) / min(ys) > 30
-    x_lo, x_hi = limits([x for x, _ in points], 0.0 if all(s.form != "dots" for s in series) else 0.04)
-    if 0 < x_lo < 0.15 * x_hi:
-        x_lo = 0.0  # steps begin at 1, or at the first evaluation: let the axis begin at 0
-    y_lo, y_hi = (min(ys) / 1.15, max(ys) * 1.15) if log else limits(ys)
-    across = Axis(x_lo, x_hi, 52, width - 14)
-    up = Axis(y_lo, y_hi, height - 34, 12, log)
-    parts = [grid(across, up, max(3, width // 85), max(3, height // 45))]
+    across, up = axes(points, size, scale)
+    parts = [grid(across, up, max(3, width // 85), max(3, min(8, height // 45)))]
     parts += [f'<text class="name" x="{width - 14}" y="{height - 4}" text-anchor="end">{escape(labels[0])}</text>']
-    if labels[1] or log:
-        named = f"{labels[1]} (log scale)" if log else labels[1]
+    if labels[1] or up.log:
+        named = f"{labels[1]} (log scale)" if up.log else labels[1]
         parts.append(f'<text class="name" x="58" y="22">{escape(named.strip())}</text>')
     parts += [draw(s, across, up) for s in series]
     if mark is not None:
@@ -113,6 +104,24 @@ def chart(
     data = escape(json.dumps(hover, separators=(",", ":")))
     svg = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" data-hover="{data}">{"".join(parts)}</svg>'
     return f'<div class="big">{svg}</div>' if width > 600 else svg
+
+
+def axes(points: list[tuple[float, float]], size: tuple[int, int], scale: str) -> tuple[Axis, Axis]:
+    """The two axes. Scale "auto" turns to orders of magnitude when the values span a factor of 30, which hides the end
+    of a curve; "equal" gives both directions one scale, so that a circle stays round."""
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    log = scale == "auto" and min(ys) > 0 and max(ys) / min(ys) > 30
+    x_lo, x_hi = limits(xs, 0.05 if scale == "equal" else 0.0)
+    y_lo, y_hi = (min(ys) / 1.15, max(ys) * 1.15) if log else limits(ys)
+    left, right, bottom, top = 52, size[0] - 14, size[1] - 34, 12
+    if scale == "equal":
+        pixel = max((x_hi - x_lo) / (right - left), (y_hi - y_lo) / (bottom - top))
+        x_mid, y_mid = (x_lo + x_hi) / 2, (y_lo + y_hi) / 2
+        x_half, y_half = pixel * (right - left) / 2, pixel * (bottom - top) / 2
+        x_lo, x_hi, y_lo, y_hi = x_mid - x_half, x_mid + x_half, y_mid - y_half, y_mid + y_half
+    elif 0 < x_lo < 0.15 * x_hi:
+        x_lo = 0.0  # steps begin at 1, or at the first evaluation: let the axis begin at 0
+    return Axis(x_lo, x_hi, left, right), Axis(y_lo, y_hi, bottom, top, log)
 
 
 def grid(across: Axis, up: Axis, columns: int, rows: int) -> str:

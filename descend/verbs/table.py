@@ -1,4 +1,4 @@
-"""Tables in plain text: aligned columns, no frames, so that they can be read, piped and cut. Colour only in a terminal."""
+"""Tables in plain text: aligned columns without frames, to be read, piped and cut. Colour only in a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def table(columns: list[str], rows: list[list[Any]]) -> str:
     heads = [[""] * (height - len(title)) + title for title in titles]
     lines = [[head[i] for head in heads] for i in range(height)]
     placed = [
-        "  ".join(f"{cell:>{w}}" if r else f"{cell:<{w}}" for cell, w, r in zip(line, widths, right, strict=True)).rstrip()
+        "  ".join(
+            f"{cell:>{w}}" if r else f"{cell:<{w}}" for cell, w, r in zip(line, widths, right, strict=True)
+        ).rstrip()
         for line in [*lines, *cells]
     ]
     return "\n".join([*(shade(line, "1") for line in placed[:height]), *map(painted, placed[height:])])

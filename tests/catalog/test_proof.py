@@ -112,6 +112,13 @@ def test_a_part_of_the_suite_leaves_the_record_alone(suite: Path, part: tuple[st
     assert (code, record) == (0, None), said
 
 
+def test_a_worker_that_dies_leaves_the_record_alone(suite: Path) -> None:
+    dies = 'import os\nimport pytest\n\n@pytest.mark.system("bpe")\ndef test_it():\n    os._exit(1)\n'
+    (suite / "tests" / "test_b.py").write_text(dies, encoding="utf-8")
+    code, said, record = pytest_in(suite, *TWO)
+    assert (code, record) == (1, None), said
+
+
 @pytest.mark.parametrize("processes", [ONE, TWO], ids=["one", "two"])
 def test_an_unknown_slug_is_an_error_at_collection(suite: Path, processes: tuple[str, ...]) -> None:
     bad = 'import pytest\n\n@pytest.mark.system("sofmax")\ndef test_it():\n    pass\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
+from descend.data.text import window
 from descend.ops.attention import additive, causal_mask, padding_mask, weigh
 
 
@@ -48,11 +49,18 @@ def padding(i: Inputs) -> Inputs:
     }
 
 
+def shift(i: Inputs) -> Inputs:
+    words = i["sentence"].split()
+    batch = window(torch.arange(len(words)), torch.tensor([0]), context=len(words) - 1)
+    return {"input": [words[n] for n in batch["x"][0]], "target": [words[n] for n in batch["y"][0]]}
+
+
 EXAMPLES: dict[str, Compute] = {
     "MF-33.1.1-causal-visibility": causal_visibility,
     "S940-5.1-causal-mask": s940_causal,
     "DLD-11.5.2-causal-mask": causal_direction,
     "VOM-9.10.3-mask": vom_mask,
+    "VOM-9.10.1-shift": shift,
     "MF-32.3.1-padding-mask": padding,
 }
 

@@ -1,0 +1,1 @@
+"""Speed beside the peer a user would pick, in one run, as ratios. `make bench` runs all and writes RESULTS.md."""

@@ -1,0 +1,137 @@
+"""python -m proofs [names] [--text FILE]: train, evaluate, record in RESULTS.json and RESULTS.md.
+
+Validation selects the checkpoint; the test part, where the data has one, reports once. Proofs on a book need its file:
+tiny Shakespeare's 1,115,394 characters (`make prove TEXT=FILE`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from descend.train.hardware import environment
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A claim: this score of this recipe is at least (or at most) the bar, for every seed."""
+
+    recipe: str
+    score: str
+    bar: float
+    higher: bool = True
+    split: str = "test"
+    seeds: tuple[int, ...] = (0, 1, 2)
+    book: bool = False
+    minutes: float = 0.0  # the longest that one run may take; 0: any
+    source: str = ""
+
+    def holds(self, values: list[float], times: list[float]) -> bool:
+        enough = all(v >= self.bar if self.higher else v <= self.bar for v in values)
+        return enough and (not self.minutes or max(times) <= 60 * self.minutes)
+
+
+PROOFS = [
+    Proof("lenet-digits", "accuracy", 0.98),
+    Proof("mlp-lbfgs-digits", "accuracy", 0.96),
+    Proof("gan-mixture", "quality", 0.90, split="valid"),
+    Proof("gan-mixture", "modes", 8, split="valid"),
+    Proof("dqn-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
+    Proof("ppo-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
+    Proof("gpt2-pydoc", "loss", 3.2, higher=False, split="valid"),
+    Proof("gpt2-chars", "loss", 1.88, False, "valid", book=True, source="nanoGPT's README: 1.88 for this size"),
+    Proof("gpt2-shakespeare", "loss", 1.60, False, "valid", book=True, minutes=20),
+]
+
+
+def run(recipe: str, seed: int, text: str) -> tuple[dict[str, dict[str, float]], float]:
+    """Train and evaluate in processes of their own, as a user would; scores by split, and seconds of training."""
+    cli = str(Path(sys.executable).with_name("descend"))
+    with tempfile.TemporaryDirectory() as folder:
+        command = [cli, "train", recipe, "--seed", str(seed), "--out", f"{folder}/run", "--quiet"]
+        began = time.perf_counter()
+        subprocess.run([*command, *(["--data.path", text] if text else [])], check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - began
+        done = subprocess.run([cli, "evaluate", f"{folder}/run", "--json"], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout), seconds
+
+
+def prove(proofs: list[Proof], text: str) -> dict[str, dict[str, object]]:
+    """Every claim with its figures; runs are shared between claims about one recipe."""
+    runs: dict[tuple[str, int], tuple[dict[str, dict[str, float]], float]] = {}
+    found: dict[str, dict[str, object]] = {}
+    for proof in proofs:
+        for seed in proof.seeds:
+            if (proof.recipe, seed) not in runs:
+                runs[proof.recipe, seed] = run(proof.recipe, seed, text if proof.book else "")
+        these = [runs[proof.recipe, seed] for seed in proof.seeds]
+        values, times = [scores[proof.split][proof.score] for scores, _ in these], [seconds for _, seconds in these]
+        found[f"{proof.recipe} {proof.score}"] = {
+            "bar": f"{'>=' if proof.higher else '<='} {proof.bar:g}"
+            + (f" in {proof.minutes:g} min" * bool(proof.minutes)),
+            "split": proof.split,
+            "seeds": list(proof.seeds),
+            "values": values,
+            "mean": statistics.mean(values),
+            "spread": statistics.stdev(values) if len(values) > 1 else 0.0,
+            "seconds": times,
+            "holds": proof.holds(values, times),
+            "date": time.strftime("%Y-%m-%d"),
+            "machine": f"{environment()['cpu']}, {environment()['cores']} cores, torch {environment()['torch']}",
+            "source": proof.source,
+        }
+        print(
+            f"{proof.recipe} {proof.score}: {values} -> {'holds' if proof.holds(values, times) else 'FAILS'}",
+            flush=True,
+        )
+        record(found)
+    return found
+
+
+def record(new: dict[str, dict[str, object]]) -> None:
+    """Merge into RESULTS.json and write the table."""
+    path = HERE / "RESULTS.json"
+    results = {**(json.loads(path.read_text()) if path.exists() else {}), **new}
+    path.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n")
+    lines = [
+        "# What was proven by training",
+        "",
+        "`make prove` trains each recipe from scratch, once a seed; validation selects, test reports once.",
+        "",
+        "| claim | bar | split | mean ± spread | seeds | minutes a run | holds | date, machine |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, r in sorted(results.items()):
+        values = ", ".join(f"{v:.4g}" for v in r["values"])
+        minutes = max(r["seconds"]) / 60
+        lines.append(
+            f"| {name} | {r['bar']} | {r['split']} | {r['mean']:.4g} ± {r['spread']:.2g} ({values}) | {len(r['seeds'])} "
+            f"| {minutes:.1f} | {'yes' if r['holds'] else 'NO'} | {r['date']}, {r['machine']} |"
+        )
+    (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m proofs", description=__doc__)
+    parser.add_argument("recipes", nargs="*", help="which recipes; all by default")
+    parser.add_argument("--text", default="", help="the book for the proofs that need one")
+    options = parser.parse_args()
+    wanted = [p for p in PROOFS if not options.recipes or p.recipe in options.recipes]
+    skipped = [p.recipe for p in wanted if p.book and not options.text]
+    if skipped:
+        print(f"skipped, no book given (--text FILE): {', '.join(skipped)}")
+    found = prove([p for p in wanted if p.recipe not in skipped], options.text)
+    return 0 if all(r["holds"] for r in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

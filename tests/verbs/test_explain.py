@@ -1,0 +1,127 @@
+"""descend explain: code, books and numbers of a system, on the terminal, as JSON and as a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from descend.catalog.claims import Claim
+from descend.catalog.explanation import digits, lines
+from descend.catalog.page import page, prose
+from descend.catalog.source import name_words, read
+from descend.errors import Mistake
+from descend.verbs.explain import command, explain
+
+
+def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    command("causal-mask", json=True)
+    found = json.loads(capsys.readouterr().out)
+    documented = set(re.findall(r"^\s{8}(\w[\w, ]*?)\s{2,}", explain.__doc__ or "", re.MULTILINE))
+    names = {name for group in documented for name in group.split(", ")}
+    assert set(found) == names
+    assert found["code"][0]["path"] == "descend/ops/attention.py"
+    assert "softmax" in found["code"][0]["equation"]
+    assert "Systems:" not in found["code"][0]["equation"]
+    assert any("def causal_mask" in piece["text"] for piece in found["code"][0]["pieces"])
+    titles = {place["title"] for book in found["books"] for place in book["places"]}
+    assert "STAT 940: Deep Learning (Ali Ghodsi)" in titles
+    erratum = next(e for e in found["examples"] if e["id"] == "DLD-11.5.2-causal-mask")
+    assert erratum["erratum"]
+    assert erratum["state"] == "agrees"
+    assert set(erratum["values"][0]) == {"key", "printed", "recomputed", "ours", "agree", "reason"}
+
+
+def test_the_terminal_shows_all_parts_without_colour_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    command("causal-mask")
+    said = capsys.readouterr().out
+    for part in ("descend/ops/attention.py:1", "def causal_mask", "Vectors of meaning", "ERRATUM", "agrees"):
+        assert part in said
+    assert "\x1b" not in said
+    assert re.search(r"target +\[cat, sat", said), "words in brackets are not markup"
+
+
+def test_a_system_that_nobody_claims_is_shown_from_the_books(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("descend.catalog.explanation.claims", lambda only: {})
+    monkeypatch.setattr("descend.catalog.explanation.proofs", dict)
+    command("causal-mask")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not built yet" in said
+    assert explain("causal-mask").books[0].defines[:40] in said
+    assert "def causal_mask" not in said
+
+
+def test_an_unknown_slug_names_the_nearest() -> None:
+    with pytest.raises(Mistake, match=r"no system 'causal-msk'.*causal-mask"):
+        command("causal-msk")
+
+
+class Check(HTMLParser):
+    """Balanced tags, and nothing fetched from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "link", "img", "iframe")
+        assert not {"src", "href", "onclick"} & {name for name, _ in attrs}
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("slug", ["causal-mask", "pathways-training"])
+def test_the_page_is_whole_and_self_contained(slug: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    command(slug, html=path)
+    text = path.read_text(encoding="utf-8")
+    check = Check()
+    check.feed(text)
+    assert check.open == []
+    assert "@import" not in text
+    assert "url(" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert explain(slug)._repr_html_() in page(explain(slug))
+
+
+def test_a_page_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match="--html"):
+        command("pathways-training", html=tmp_path / "nowhere" / "x.html")
+
+
+def test_prose_and_mathematics_are_told_apart() -> None:
+    html = prose("One `name`.\n\n    a < b\n\n    c\n\nTwo.")
+    assert html == "<p>One <code>name</code>.</p><pre class=math>a &lt; b\n\nc</pre><p>Two.</p>"
+
+
+def test_the_code_shown_is_what_bears_the_name_and_what_it_uses() -> None:
+    _, pieces = read(Claim("scaled-dot-product-attention", "descend/ops/attention.py", 1, ""))
+    assert [re.findall(r"def (\w+)", p.text)[0] for p in pieces] == ["scores", "attention", "weigh", "additive"]
+    _, pieces = read(Claim("gpt-2", "descend/models/gpt2.py", 1, ""))
+    shown = "\n".join(p.text for p in pieces)
+    assert "class GPT2(" in shown
+    assert "class Block(" in shown
+    assert "KEYS" not in shown
+
+
+def test_names_are_split_into_words() -> None:
+    assert name_words("causal_mask") == ["causal", "mask"]
+    assert name_words("ReplayBuffer") == ["replay", "buffer"]
+    assert name_words("GPT2Config") == ["gpt2", "config"]
+    assert name_words("PPO") == ["ppo"]
+
+
+def test_values_are_short_and_matrices_have_lines() -> None:
+    assert digits(0.12345678) == "0.123457"
+    assert digits(1557611200) == "1557611200"
+    assert digits({"a": [True, "x", None]}) == "{a: [true, x, ]}"
+    assert lines([[1.0, 2.0], [3.0, 4.0]]) == ["[1, 2]", "[3, 4]"]
+    assert lines([1.0, 2.0]) == ["[1, 2]"]
