@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -41,6 +42,9 @@ SHOWN = ("train", "generate", "explain", "lab")  # whose examples stand on the f
 
 def main(args: list[str] | None = None) -> int:
     """Run a verb. Exit codes: 0 done, 1 our mistake (a traceback), 2 the user's (one line), 130 stopped by Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show √ shows ? instead of failing
     try:
         code = dispatch(sys.argv[1:] if args is None else args)
         sys.stdout.flush()

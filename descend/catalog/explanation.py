@@ -112,7 +112,7 @@ def tally(e: Explanation) -> str:
     counts = Counter(o.state for o in e.examples)
     n = len(e.examples)
     if counts["agrees"] == n:
-        return "computed now: " + (f"all {n} agree" if n > 1 else "it agrees")
+        return "computed now: " + {1: "it agrees", 2: "both agree"}.get(n, f"all {n} agree")
     verbs = {"agrees": "agree", "differs": "differ"}
     now = "computed now: " if counts.keys() & {"agrees", "differs", "failed"} else ""
     return now + ", ".join(f"{k} {verbs.get(state, state)}" for state, k in counts.items())

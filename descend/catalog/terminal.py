@@ -14,6 +14,7 @@ from rich.text import Text
 
 from descend.catalog.explanation import Explanation, lines, tally
 from descend.catalog.run import Outcome
+from descend.catalog.source import Piece
 
 STATES = {
     "proven": "bold green",
@@ -47,10 +48,21 @@ def code(e: Explanation) -> RenderableType:
     parts: list[RenderableType] = []
     for c in e.code:
         parts += [Rule(f"{c.path}:{c.line}", align="left"), Text(c.equation), Text()]
-        for p in c.pieces:
-            parts += [Syntax(p.text, "python", line_numbers=True, start_line=p.line, theme="ansi_dark",
-                             background_color="default"), Text()]  # fmt: skip
+        parts += [part for p in c.pieces for part in (listing(p), Text())]
     return Group(*parts[:-1])
+
+
+def listing(p: Piece) -> Syntax:
+    """Code with the file's own line numbers, on the terminal's own background."""
+    return Syntax(
+        p.text,
+        "python",
+        theme="ansi_dark",
+        background_color="default",
+        line_numbers=True,
+        start_line=p.line,
+        word_wrap=True,
+    )
 
 
 def books(e: Explanation) -> RenderableType:

@@ -76,24 +76,37 @@ class Cursor:
 
 
 class Shuffled:
-    """An endless stream of minibatches, each example once an epoch. `ids` are the arrays' own, or row numbers."""
+    """An endless stream of minibatches, each example once an epoch. `ids` are the arrays' own, or row numbers.
 
-    def __init__(self, arrays: dict[str, Tensor], batch: int, seed: int = 0, rank: int = 0, world: int = 1):
+    With `chance` = k every example brings fresh numbers u (k), uniform in −1..1, for augmentation: they belong to seed,
+    epoch and row, not to the batch.
+    """
+
+    def __init__(
+        self, arrays: dict[str, Tensor], batch: int, seed: int = 0, rank: int = 0, world: int = 1, chance: int = 0
+    ):
         self.arrays, n = with_ids(arrays)
-        self.cursor, self.seed = Cursor(n, batch, rank, world), seed
+        self.cursor, self.seed, self.chance = Cursor(n, batch, rank, world), seed, chance
         if batch > n:
             raise Mistake(f"--batch {batch} is more than the {n} examples of the data; use at most {n}")
-        self._order: tuple[int, Tensor] = (-1, torch.empty(0))
+        self._epoch: tuple[int, Tensor, Tensor] = (-1, torch.empty(0), torch.empty(0))
 
-    def order(self, epoch: int) -> Tensor:
-        """π_e, kept until another epoch is asked for."""
-        if self._order[0] != epoch:
-            self._order = epoch, torch.randperm(self.cursor.n, generator=generator(self.seed, epoch))
-        return self._order[1]
+    def epoch(self, e: int) -> tuple[Tensor, Tensor]:
+        """π_e, and u for every row; kept until another epoch is asked for."""
+        if self._epoch[0] != e:
+            random, n = generator(self.seed, e), self.cursor.n
+            order = torch.randperm(n, generator=random)
+            self._epoch = e, order, 2 * torch.rand(n, self.chance, generator=random) - 1
+        return self._epoch[1:]
 
     def __next__(self) -> dict[str, Tensor]:
-        rows = torch.cat([self.order(epoch)[start:stop] for epoch, start, stop in self.cursor.advance()])
-        return {name: tensor[rows] for name, tensor in self.arrays.items()}
+        return joined([self._piece(*piece) for piece in self.cursor.advance()])
+
+    def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
+        order, u = self.epoch(e)
+        rows = order[start:stop]
+        piece = {name: tensor[rows] for name, tensor in self.arrays.items()}
+        return {**piece, "u": u[rows]} if self.chance else piece
 
     def state_dict(self) -> dict[str, Any]:
         return self.cursor.state_dict()
@@ -117,20 +130,19 @@ class Drawn:
         self.cursor = Cursor(POOL, batch, rank, world)
         self._pool: tuple[int, dict[str, Tensor]] = (-1, {})
 
-    def pool(self, epoch: int) -> dict[str, Tensor]:
+    def pool(self, e: int) -> dict[str, Tensor]:
         """The draws of an epoch, kept until another is asked for. `ids` count on from epoch to epoch."""
-        if self._pool[0] != epoch:
+        if self._pool[0] != e:
             n = self.cursor.n
-            drawn = self.draw(generator(self.seed, epoch), n)
-            self._pool = epoch, {**drawn, "ids": torch.arange(epoch * n, (epoch + 1) * n)}
+            drawn = self.draw(generator(self.seed, e), n)
+            self._pool = e, {**drawn, "ids": torch.arange(e * n, (e + 1) * n)}
         return self._pool[1]
 
     def __next__(self) -> dict[str, Tensor]:
-        pieces = [
-            {name: tensor[start:stop] for name, tensor in self.pool(epoch).items()}
-            for epoch, start, stop in self.cursor.advance()
-        ]
-        return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
+        return joined([self._piece(*piece) for piece in self.cursor.advance()])
+
+    def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
+        return {name: tensor[start:stop] for name, tensor in self.pool(e).items()}
 
     def state_dict(self) -> dict[str, Any]:
         return self.cursor.state_dict()
@@ -162,3 +174,10 @@ def with_ids(arrays: dict[str, Tensor]) -> tuple[dict[str, Tensor], int]:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise Mistake(f"the data's arrays differ in length ({told}); each example needs one entry in every array")
     return {"ids": torch.arange(n), **arrays}, n
+
+
+def joined(pieces: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Pieces laid end to end, name by name."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}

@@ -7,6 +7,7 @@ training files for validation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,33 @@ from sklearn.datasets import load_digits
 from descend.data.arrays import check_labels
 from descend.data.idx import read_idx
 from descend.data.images import Images, Splits, check_shares, stratified
+from descend.data.warp import Warp
 from descend.errors import Mistake
 
 
-def digits(valid: float = 0.15, test: float = 0.15) -> Splits:
-    """The embedded digits, grey values 0..16 brought to 0..1."""
-    check_shares(valid, test)
+@dataclass(frozen=True)
+class Digits:
+    """Which images, and how they are prepared."""
+
+    path: str = ""
+    """Folder of IDX files (MNIST's, plain or .gz); empty: the embedded digits."""
+    size: int = 0
+    """Side in pixels that images are brought to; 0: as they are."""
+    valid: float = 0.15
+    """Share of the images that selects the checkpoint."""
+    test: float = 0.15
+    """Share that is held out for the final figure, where there are no test files."""
+    warp: Warp = field(default_factory=Warp)
+
+    def read(self) -> Splits:
+        """The three parts."""
+        check_shares(self.valid, self.test)
+        parts = idx_folder(self.path, self.valid, self.test) if self.path else embedded(self.valid, self.test)
+        return parts.resized(self.size)
+
+
+def embedded(valid: float = 0.15, test: float = 0.15) -> Splits:
+    """scikit-learn's digits, grey values 0..16 brought to 0..1."""
     bunch = load_digits()
     return _split(_images(bunch.images / 16, bunch.target), valid, test, classes=10)
 
@@ -29,7 +51,6 @@ def digits(valid: float = 0.15, test: float = 0.15) -> Splits:
 def idx_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> Splits:
     """A folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, and t10k-… as test files if there are any."""
     folder = Path(path)
-    check_shares(valid, test)
     if not folder.is_dir():
         raise Mistake(f"--data.path {folder} is not a folder; give the folder that holds the IDX files")
     pair = _pair(folder, ("train",))
@@ -51,8 +72,8 @@ def idx_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> Spl
 
 def _split(images: Images, valid: float, test: float, classes: int) -> Splits:
     test_rows, valid_rows, rest = stratified(images.y, (test, valid))
-    parts = [images.take(rows) for rows in (rest, valid_rows, test_rows)]
-    return Splits(*parts, labels=tuple(map(str, range(classes))))
+    train, held = images.take(rest), images.take(valid_rows)
+    return Splits(train, held, images.take(test_rows), tuple(map(str, range(classes))))
 
 
 def _images(pixels: np.ndarray, labels: np.ndarray) -> Images:
@@ -74,7 +95,9 @@ def _pair(folder: Path, words: tuple[str, ...]) -> tuple[Images, Path] | None:
     if labels.ndim != 1 or labels.dtype.kind not in "ui":
         raise Mistake(f"{y_file} holds {labels.ndim} dimensions of {labels.dtype}; labels are 1 dimension of uint8")
     if len(pixels) != len(labels):
-        raise Mistake(f"{x_file} holds {len(pixels)} images, but {y_file} {len(labels)} labels; they do not belong together")
+        raise Mistake(
+            f"{x_file} holds {len(pixels)} images, but {y_file} {len(labels)} labels; they do not belong together"
+        )
     if not pixels.size:
         raise Mistake(f"{x_file} holds no images; fetch it again")
     return _images(np.divide(pixels, 255, dtype=np.float32), labels), y_file

@@ -1,6 +1,6 @@
 """IDX, the format of the MNIST files, plain or gzipped: a header, then the values in C order, big-endian.
 
-    2 bytes zero | 1 byte type | 1 byte number of dimensions k | k sizes, 4 bytes each | the values
+2 bytes zero | 1 byte type | 1 byte number of dimensions k | k sizes, 4 bytes each | the values
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def write_idx(path: str | Path, array: np.ndarray) -> None:
     path = Path(path)
     kind = next((k for k, t in TYPES.items() if np.dtype(t) == array.dtype.newbyteorder(">")), None)
     if kind is None or array.ndim == 0:
-        raise Mistake(f"{path}: IDX cannot hold {array.ndim} dimensions of {array.dtype}; use uint8 for images and labels")
+        raise Mistake(
+            f"{path}: IDX cannot hold {array.ndim} dimensions of {array.dtype}; use uint8 for images and labels"
+        )
     header = struct.pack(f">BBBB{array.ndim}I", 0, 0, kind, array.ndim, *array.shape)
     data = header + array.astype(TYPES[kind]).tobytes()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)

@@ -1,18 +1,19 @@
 """Labelled images in three parts: train fits, valid selects, test reports once.
 
-    x̂ = (x − μ_c) / σ_c       μ_c, σ_c of channel c over the TRAINING images only
+    x̂ = (x − μ_c) / σ_c       μ_c, σ_c of channel c over the TRAINING images only, σ with 1/n
 
 The parts keep the share of every class. Pixels are 0..1 until they are standardized.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from descend.data.arrays import generator
 from descend.errors import Mistake
@@ -46,7 +47,25 @@ class Splits:
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
             if not len(getattr(self, name).y):
-                raise Mistake(f"no image is left for the {name} part; give more images, or change --data.valid and --data.test")
+                raise Mistake(
+                    f"no image is left for the {name} part; give more images, or other --data.valid, --data.test"
+                )
+
+    def resized(self, side: int) -> Splits:
+        """Every image brought to side × side; 0 leaves them as they are."""
+        if side < 0:
+            raise Mistake(f"--data.size {side}: give the side in pixels, or 0 for images as they are")
+        if not side:
+            return self
+        parts = {n: getattr(self, n) for n in ("train", "valid", "test")}
+        return replace(self, **{n: replace(p, x=resize(p.x, side, side)) for n, p in parts.items()})
+
+
+def resize(x: Tensor, height: int, width: int) -> Tensor:
+    """Images (n, c, h, w) by bilinear interpolation, smoothed first where they shrink."""
+    if x.shape[-2:] == (height, width):
+        return x
+    return interpolate(x, size=(height, width), mode="bilinear", antialias=True).clamp(0, 1)
 
 
 def stratified(y: Tensor, shares: tuple[float, ...], seed: int = 0) -> list[Tensor]:
@@ -71,44 +90,49 @@ def check_shares(valid: float, test: float) -> None:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What an image goes through before the model sees it: saved beside the weights, fitted on training images."""
+    """What an image goes through before the model sees it: fitted on training images, saved beside the weights."""
 
-    height: int
-    width: int
-    mean: tuple[float, ...]  # one per channel
+    image: tuple[int, int, int]
+    """Channels, height, width."""
+    mean: tuple[float, ...]
+    """μ of each channel."""
     std: tuple[float, ...]
     labels: tuple[str, ...]
 
     @classmethod
-    def fit(cls, train: Images, labels: tuple[str, ...]) -> Self:
-        """μ and σ of each channel, σ with 1/n. A constant channel keeps its scale (σ = 1)."""
-        _, _, height, width = train.x.shape
-        mean = train.x.double().mean(dim=(0, 2, 3))
-        std = train.x.double().std(dim=(0, 2, 3), correction=0)
+    def fit(cls, splits: Splits) -> Self:
+        """μ and σ of the training images. A channel that never changes keeps its scale (σ = 1)."""
+        x = splits.train.x
+        mean, std = x.double().mean(dim=(0, 2, 3)), x.double().std(dim=(0, 2, 3), correction=0)
         std = torch.where(std > 0, std, torch.ones_like(std))
-        return cls(height, width, tuple(mean.tolist()), tuple(std.tolist()), labels)
+        _, c, h, w = x.shape
+        return cls((c, h, w), tuple(mean.tolist()), tuple(std.tolist()), splits.labels)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Pixels (.., c, h, w) in 0..1 -> standardized."""
-        if x.shape[-3:] != (len(self.mean), self.height, self.width):
-            raise Mistake(
-                f"an image of {'×'.join(map(str, x.shape[-3:]))} (channels×height×width), but the model was trained "
-                f"on {len(self.mean)}×{self.height}×{self.width}; resize it"
-            )
-        mean, std = x.new_tensor(self.mean), x.new_tensor(self.std)
-        return (x - mean[:, None, None]) / std[:, None, None]
+        """Pixels (n, c, any, any) in 0..1 -> standardized images of the model's size."""
+        channels, height, width = self.image
+        if x.shape[1] != channels:
+            raise Mistake(f"the image has {x.shape[1]} channels, the model was trained on {channels}; convert it")
+        mean, std = (x.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
+        return (resize(x, height, width) - mean) / std
 
     def save(self, folder: Path) -> None:
-        values = asdict(self)
-        size = {"height": values.pop("height"), "width": values.pop("width")}
-        named = {"image_mean": values["mean"], "image_std": values["std"], "labels": values["labels"]}
-        write_json(folder / PREPROCESSOR, {"size": size, "rescale_factor": 1 / 255, **named})
+        """Beside the weights, in the words of the public layout."""
+        channels, height, width = self.image
+        values = {"size": {"height": height, "width": width}, "num_channels": channels, "rescale_factor": 1 / 255}
+        write_json(
+            Path(folder) / PREPROCESSOR,
+            {**values, "image_mean": self.mean, "image_std": self.std, "labels": self.labels},
+        )
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        values = read_json(folder / PREPROCESSOR)
+        """What `save` wrote."""
+        path = Path(folder) / PREPROCESSOR
+        values = read_json(path)
         try:
-            size, mean, std = values["size"], values["image_mean"], values["image_std"]
-            return cls(size["height"], size["width"], tuple(mean), tuple(std), tuple(values["labels"]))
+            image = values["num_channels"], values["size"]["height"], values["size"]["width"]
+            mean, std = tuple(values["image_mean"]), tuple(values["image_std"])
+            return cls(image, mean, std, tuple(values["labels"]))
         except (KeyError, TypeError) as error:
-            raise Mistake(f"{folder / PREPROCESSOR} lacks {error}; it was not written by a training run") from None
+            raise Mistake(f"{path} lacks {error}; it was not written by a training run") from None

@@ -1,4 +1,4 @@
-"""Which process this is among those that torchrun started. Read from the environment, so data needs no process group."""
+"""Which process this is among those that torchrun started: read from its environment, without a process group."""
 
 from __future__ import annotations
 

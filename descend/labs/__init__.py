@@ -7,6 +7,7 @@ The budget is in seconds of one core, but buys work at a fixed price: the number
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,15 @@ from descend.errors import Mistake, nearest
 def names() -> list[str]:
     """Every lab: the files of this folder (an underscore becomes a dash)."""
     return sorted(p.stem.replace("_", "-") for p in Path(__file__).parent.glob("*.py") if not p.stem.startswith("_"))
+
+
+def claim(name: str) -> str:
+    """The claim of a lab, read from its source: listing the labs imports none of them."""
+    path = Path(__file__).parent / f"{name.replace('-', '_')}.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["CLAIM"]:
+            return str(ast.literal_eval(node.value))
+    raise ValueError(f"{path.name} has no CLAIM")
 
 
 def open_lab(name: str) -> ModuleType:

@@ -6,9 +6,9 @@
     class weights w         mean = Σ_i w_{y_i} ℓ_i / Σ_i w_{y_i}                  (the weights' sum, not the count)
 
 log Σ exp is taken after the largest logit is subtracted, so the losses are finite for logits of ±1e4.
-Erratum (4.17) of MF prints a middle term that is 2(p − y); the result p − y is right. The gradient is that of the logits:
-VOM 3.10 labels it "per probability", where it would be −y/p. It points from target to prediction (VOM 12.4.2 has the
-direction reversed); descending goes the other way.
+Errata: the middle term of MF (4.17) is 2(p − y), its result p − y is right. VOM 3.10 calls p − y the gradient "for each
+probability"; it is that of the logits (in the probabilities: −y/p). It points from target to prediction (VOM 12.4.2
+has the direction reversed); descending goes the other way.
 
 Systems: cross-entropy, nll-loss, binary-cross-entropy
 """

@@ -31,7 +31,7 @@ class Modes:
         good, nearest = self.assign(x)
         k = len(self.mu)
         h = torch.bincount(nearest[good], minlength=k) / len(x)
-        modes, overlap = (h >= 0.1 / k).sum(), h.clamp(max=1 / k).sum()
+        modes, overlap = (h >= 0.1 / k).sum().float(), h.clamp(max=1 / k).sum()
         return {"quality": good.float(), "modes": modes.expand(len(x)), "overlap": overlap.expand(len(x))}
 
     def assign(self, x: Tensor) -> tuple[Tensor, Tensor]:

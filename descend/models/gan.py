@@ -3,8 +3,8 @@
     G: z ~ N(0, I_latent) -> x        h_l = relu(W_l h_{l-1} + b_l),          l = 1..depth, then a linear layer
     D: x -> s, D(x) = σ(s)            h_l = leaky_relu(W_l h_{l-1} + b_l),    the same depth and width, one output
 
-G pushes the noise's distribution forward to that of the data. The game that trains the two is in `descend.losses.adversarial`; D is
-needed only for it, so a saved model is G alone.
+G pushes the distribution of the noise forward to that of the data. The game between the two is in
+`descend.losses.adversarial`; D is needed only to play it, so a saved model is G alone.
 
 Systems: gan
 """

@@ -5,10 +5,10 @@
     f5 = tanh(W s4 + b), f6 = tanh(W f5 + b)      120, 84 units
     logits = W f6 + b
 
-32×32 pixels and 5×5 kernels give maps of 28, 14, 10, 5 and 61,706 parameters. For other sizes `border` puts zeros around the
-image, as 28×28 digits were put into 32×32, so that a stroke at the edge can meet the middle of a kernel; a pool at an odd
-edge averages what is there. Left out of the 1998 network: gain and bias in the pools, the sparse table between s2 and
-c3 (here every map sees every map), the tanh scaled to 1.7159 tanh(2x/3), and the radial-basis output, now a softmax.
+32×32 pixels and 5×5 kernels give maps of side 28, 14, 10, 5 and 61,706 parameters. Other sizes work too: a pool at an
+odd edge averages what is there. Left out of the 1998 network: gain and bias in the pools, the sparse table between s2
+and c3 (here every map sees every map), the tanh scaled to 1.7159 tanh(2x/3), and the radial-basis output, which became
+a softmax.
 
 Systems: lenet
 """
@@ -27,27 +27,23 @@ from descend.weights.rules import rename
 
 @dataclass(frozen=True)
 class LeNetConfig:
-    """The defaults are LeNet-5; a recipe takes channels, height, width and classes from its data."""
+    """The defaults are LeNet-5; a recipe takes image and classes from its data."""
 
-    channels: int = 1
-    height: int = 32
-    width: int = 32
+    image: tuple[int, int, int] = (1, 32, 32)
+    """Channels, height, width."""
     classes: int = 10
     kernel: int = 5
-    """Side of the convolutions' kernels; 3 suits images of about 8×8."""
-    border: int = 0
-    """Pixels of zeros around the image."""
+    """Side of the convolutions' kernels; small images need 3."""
 
     def __post_init__(self) -> None:
-        if min(self.maps(self.height)[-1], self.maps(self.width)[-1]) < 1:
-            raise ValueError(
-                f"an image of {self.height}×{self.width} is too small for kernel {self.kernel} and border "
-                f"{self.border}; take a smaller kernel or a wider border"
-            )
+        object.__setattr__(self, "image", tuple(self.image))  # a list when read from config.json
+        _, height, width = self.image
+        if self.maps(min(height, width))[-1] < 1:
+            raise ValueError(f"images of {height}×{width} are too small for LeNet with kernel {self.kernel}")
 
-    def maps(self, size: int) -> tuple[int, int, int, int]:
+    def maps(self, side: int) -> tuple[int, int, int, int]:
         """Side of c1, s2, c3, s4 for an image of this side."""
-        c1 = size + 2 * self.border - self.kernel + 1
+        c1 = side - self.kernel + 1
         s2 = -(-c1 // 2)
         c3 = s2 - self.kernel + 1
         return c1, s2, c3, -(-c3 // 2)
@@ -61,10 +57,11 @@ class LeNet(Pretrained):
     def __init__(self, config: LeNetConfig):
         super().__init__()
         c = self.config = config
-        self.c1 = nn.Conv2d(c.channels, 6, c.kernel, padding=c.border)
+        channels, height, width = c.image
+        self.c1 = nn.Conv2d(channels, 6, c.kernel)
         self.c3 = nn.Conv2d(6, 16, c.kernel)
         self.pool = nn.AvgPool2d(2, ceil_mode=True)
-        self.f5 = nn.Linear(16 * c.maps(c.height)[-1] * c.maps(c.width)[-1], 120)
+        self.f5 = nn.Linear(16 * c.maps(height)[-1] * c.maps(width)[-1], 120)
         self.f6 = nn.Linear(120, 84)
         self.out = nn.Linear(84, c.classes)
 
@@ -77,19 +74,14 @@ class LeNet(Pretrained):
 
 SIZES = {"lenet-5": LeNetConfig()}
 PARAMETERS = {"lenet-5": 61_706}
-TINY = LeNetConfig(height=8, width=9, classes=3, kernel=3, border=2)
+TINY = LeNetConfig(image=(1, 11, 13), classes=3, kernel=3)
 
 
 def TINY_INPUT() -> Tensor:
     """Two images."""
-    return torch.randn(2, 1, TINY.height, TINY.width, generator=torch.Generator().manual_seed(0))
+    return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="LeNet",
-    fields={name: name for name in ("channels", "height", "width", "classes", "kernel", "border")},
-)
+LAYOUT = Layout(architecture="LeNet", fields={name: name for name in ("image", "classes", "kernel")})
 
-KEYS = [
-    rename(f"{layer}.{p}", f"{layer}.{p}") for layer in ("c1", "c3", "f5", "f6", "out") for p in ("weight", "bias")
-]
+KEYS = [rename(f"{layer}.{p}", f"{layer}.{p}") for layer in ("c1", "c3", "f5", "f6", "out") for p in ("weight", "bias")]

@@ -7,8 +7,8 @@ The hidden layers have any activation, the same or one for each; the last one, t
 regression, sigmoid for one probability, softmax for several. VOM applies an activation at the output too, DLN's MyNet
 does not: both are heads. MF stacks examples as columns, Z = W A + b 1ᵀ; here they are rows, Z = A Wᵀ + b.
 
-A unit may see only a part of the layer below, its connection set UP(i): `Partial` takes the place of a dense layer. Its missing
-weights are zeros that never move, so a network saved with it computes the same when read back as dense.
+A unit may see only a part of the layer below, its connection set UP(i): `Partial` takes the place of a dense layer. Its
+missing weights are zeros that never move, so a network saved with it computes the same when read back as dense.
 
 Systems: mlp
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,9 @@ from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+Activation = Literal["identity", "relu", "sigmoid", "softmax", "tanh"]
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "identity": lambda z: z,
     "relu": torch.relu,
     "sigmoid": torch.sigmoid,
@@ -42,16 +45,18 @@ class MLPConfig:
     inputs: int = 784
     hidden: tuple[int, ...] = (300,)
     outputs: int = 10
-    activations: tuple[str, ...] = ("relu",)
+    activations: tuple[Activation, ...] = ("relu",)
     """Of the hidden layers: one name for all, or one for each."""
-    head: str = "identity"
+    head: Activation = "identity"
     """Activation of the last layer."""
 
     def __post_init__(self) -> None:
         for name in ("hidden", "activations"):  # a list when read from config.json
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if len(self.activations) not in (1, len(self.hidden)):
-            raise ValueError(f"{len(self.activations)} activations for {len(self.hidden)} hidden layers; give 1, or one each")
+            raise ValueError(
+                f"{len(self.activations)} activations for {len(self.hidden)} hidden layers; give 1, or one each"
+            )
         for name in (*self.activations, self.head):
             if name not in ACTIVATIONS:
                 raise ValueError(f"activation {name!r} is unknown; known: {', '.join(ACTIVATIONS)}")
@@ -67,7 +72,7 @@ class MLPConfig:
         return sum(out * (n + 1) for n, out in pairwise(self.widths))
 
     @property
-    def functions(self) -> list[str]:
+    def functions(self) -> list[Activation]:
         """The name of gˡ for every layer."""
         each = self.activations * len(self.hidden) if len(self.activations) == 1 else self.activations
         return [*each, self.head]
@@ -101,6 +106,8 @@ class MLP(Pretrained):
 
 class Partial(nn.Linear):
     """z_i = Σ_{j ∈ UP(i)} W_ij a_j + b_i"""
+
+    mask: Tensor
 
     def __init__(self, inputs: int, up: Sequence[Sequence[int]]):
         super().__init__(inputs, len(up))

@@ -73,7 +73,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One thing to look at in the report: kind is text, confusion, points, curve, images or table."""
+    """One thing to look at in the report: kind is text, confusion, points, curve, images, heatmap or table."""
 
     kind: str
     title: str

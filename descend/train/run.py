@@ -56,11 +56,12 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Inside, no other process can train in this folder. The lock ends with the process, however it ends."""
-        with (self.folder / "lock").open("w") as file:
+        with (self.folder / "lock").open("a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise Mistake(f"another process is training in {self.folder}") from None
+            file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
             yield

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_module
+import os
+import sys
 from pathlib import Path
 
 from descend.catalog.explanation import Explanation, explanation
@@ -55,4 +57,6 @@ def command(slug: str, /, *, json: bool = False, html: Path | None = None) -> No
 
         from descend.catalog.terminal import show
 
-        show(found, Console(highlight=False))
+        # A pipe has no width of its own: it gets one that no line of code needs to be broken for.
+        piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+        show(found, Console(highlight=False, width=128 if piped else None))

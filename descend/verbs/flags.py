@@ -68,7 +68,7 @@ def show_help(ask: Callable[..., Any], doc: str) -> None:
         print(re.sub(r"[ \t]+$", "", out.getvalue(), flags=re.MULTILINE).rstrip() + "\n")
     _, found, examples = inspect.cleandoc(doc).partition("Examples:\n")
     if found:
-        print("examples\n" + examples.rstrip())
+        print(("" if plain else "\n") + "examples\n" + examples.rstrip())
 
 
 def known_flags(ask: Callable[..., Any]) -> list[str]:
@@ -122,6 +122,14 @@ def wrong_value(name: str, reason: str, helptext: str) -> str:
     if kind and value and kind[1] in KINDS:
         return f"{name} takes {KINDS[kind[1]]}, not {value[1]!r}."
     return f"{name}: {reason.rstrip('.')}."
+
+
+def seconds(text: str, flag: str = "--budget") -> float:
+    """A time such as 90, 90s, 5m, 2h or 1d, in seconds."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smhd]?)", text.strip())
+    if not found or not 0 < float(found[1]) < float("inf"):
+        raise Mistake(f"{flag} {text!r}: give a time such as 90s, 5m or 2h")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
 
 
 @contextmanager

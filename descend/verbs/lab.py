@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json as json_format
-import math
-import re
 import textwrap
 from html import escape
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from descend import labs
 from descend.errors import Mistake
+from descend.verbs.flags import seconds
 from descend.verbs.table import painted, table
 
 if TYPE_CHECKING:
@@ -47,11 +46,11 @@ def command(
         descend lab attention-scale --budget 1m --out scale.html
     """
     if not name:
-        claims = [{"lab": known, "claim": labs.open_lab(known).CLAIM} for known in labs.names()]
+        claims = [{"lab": known, "claim": labs.claim(known)} for known in labs.names()]
         print(json_format.dumps(claims, indent=1) if json else "\n\n".join(map(entry, claims)))
         return
-    if out is not None and out.suffix not in (".png", ".svg", ".html"):
-        raise Mistake(f"--out {out}: the name must end in .png, .svg or .html")
+    if out is not None:
+        check(out)
     found = lab(name, seed, seconds(budget))
     print(json_format.dumps(found, indent=1) if json else told(found))
     if out is not None:
@@ -89,18 +88,16 @@ def title(name: str) -> str:
     return name if name == "d_k" else name.replace("_", " ")
 
 
-def seconds(text: str) -> float:
-    """10, 10s, 2m or 1h as seconds."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)", text.strip())
-    if not found or not 0 < float(found[1]) < math.inf:
-        raise Mistake(f"--budget {text!r}: give a time such as 10s, 2m or 1h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+def check(out: Path) -> None:
+    """Refuse a place that cannot be written to before the work is done, not after."""
+    if out.suffix not in (".png", ".svg", ".html"):
+        raise Mistake(f"--out {out}: the name must end in .png, .svg or .html")
+    if not out.parent.is_dir():
+        raise Mistake(f"--out {out}: there is no folder {out.parent}")
 
 
 def save(found: dict[str, Any], figure: Figure, out: Path) -> None:
     """The figure alone, or a page around it."""
-    if not out.parent.is_dir():
-        raise Mistake(f"--out {out}: there is no folder {out.parent}")
     if out.suffix != ".html":
         figure.savefig(out, dpi=160)
         return

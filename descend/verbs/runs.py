@@ -50,9 +50,9 @@ def last_loss(history: History) -> float | None:
 
 
 def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
-    """List the runs under a folder: recipe, steps, best validation score, last loss, time and state.
+    """List the runs under a folder: steps, best validation score, loss, time, state.
 
-    A run is finished, running, interrupted (descend resume goes on with it), failed, or damaged.
+    A run is running, finished, interrupted (resume goes on), failed or damaged.
 
     Args:
         folder: where the runs are

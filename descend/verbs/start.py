@@ -22,21 +22,6 @@ from descend.train.progress import Progress, Quiet
 from descend.train.protocol import Exhibit, Parts
 from descend.train.run import Run
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds(text: str) -> float:
-    """ "90s", "5m", "2h" -> seconds; a bare number counts seconds."""
-    number, unit = (text[:-1], text[-1:]) if text[-1:] in UNITS else (text, "s")
-    try:
-        value = float(number) * UNITS[unit]
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise Mistake(f"--budget {text!r}: give a time such as 90s, 5m or 2h")
-    return value
-
-
 def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str, Any]:
     """The content of recipe.json."""
     return {
@@ -46,7 +31,7 @@ def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str,
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
         "values": to_json(recipe),
         "environment": {**hardware.environment(), "threads": threads},
-        "facts": {**parts.facts, "parameters": sum(p.numel() for p in parts.model.parameters())},
+        "facts": {**parts.facts, "unit": parts.unit, "parameters": sum(p.numel() for p in parts.model.parameters())},
     }
 
 
@@ -84,6 +69,7 @@ def _fit(
         with run.locked():
             result = fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
     if not result.reason.startswith("SIG"):
+        write_report(run.folder, [])  # first without: making the exhibits may fail, and the curves are there already
         write_report(run.folder, exhibits(parts, run))
     return result
 

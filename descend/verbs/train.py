@@ -15,9 +15,10 @@ from descend.errors import Mistake
 from descend.recipes.kinds.recipe import Recipe
 from descend.train.fit import Result
 from descend.train.run import Run
-from descend.verbs.flags import parse
+from descend.verbs.flags import parse, seconds
 from descend.verbs.measure import measure
-from descend.verbs.start import run_recipe, seconds, with_steps
+from descend.verbs.start import run_recipe, with_steps
+from descend.verbs.table import table
 
 HELP = """usage: descend train RECIPE [--flags]
 
@@ -113,15 +114,9 @@ def tell(run: Run, result: Result, recipe: Recipe) -> None:
 
 
 def show_list() -> None:
-    """Every recipe: data, size, steps, and the time it took where it was measured."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("recipe", "parameters", "steps", "time", "what it is"):
-        table.add_column(heading, justify="right" if heading in ("parameters", "steps", "time") else "left")
+    """Every recipe: data, size, steps, and the time it takes on two cores."""
+    rows = []
     for name in recipes.names():
         recipe = recipes.get(name)
-        parameters = sum(p.numel() for p in recipe.build().model.parameters())
-        table.add_row(name, f"{parameters:,}", f"{recipe.loop.steps:,}", recipe.takes, recipe.about)
-    Console().print(table)
+        rows.append([name, recipe.parameters, recipe.loop.steps, recipe.takes, recipe.about])
+    print(table(["recipe", "parameters", "steps", "time", "what it is"], rows))

@@ -16,9 +16,10 @@ LEVELS = {
     3: ("tasks", "train"),
     4: ("recipes",),
     5: ("labs", "report"),
-    6: ("catalog", "verbs"),
-    7: ("cli", "__init__"),
-    8: ("__main__",),
+    6: ("catalog",),
+    7: ("verbs",),
+    8: ("cli", "__init__"),
+    9: ("__main__",),
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names}
 

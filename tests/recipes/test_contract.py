@@ -53,6 +53,8 @@ def test_is_the_same_after_json_and_says_what_it_is(name: str) -> None:
     recipe = recipes.get(name)
     assert from_json(json.loads(json.dumps(to_json(recipe)))) == recipe
     assert recipe.about
+    assert recipe.takes
+    assert recipe.parameters == sum(p.numel() for p in recipe.build().model.parameters())
     assert recipe.loop.watch.split()[0] in ("min", "max")
 
 

@@ -81,13 +81,15 @@ def test_the_line_fits(width: int, terminal: Terminal, monkeypatch: pytest.Monke
 
     monkeypatch.setenv("COLUMNS", str(width))
     with Progress("gpt2-pydoc", 600, unit="tokens", file=terminal) as shown:
+        shown.update(120, loss=3.2, rate=12_345.0)
         shown.update(120, loss=3.2, rate=12_345.0, valid={"loss": 3.0})
         console = Console(file=io.StringIO(), width=width, height=20, color_system=None, force_terminal=True)
         console.print(shown.line())
     (line,) = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert len(line) <= width
     assert "120/600" in line or width < 40
-    assert ("MB" in line) == (width >= 100)
+    assert ("loss 3.200" in line) == (width >= 40)
+    assert ("MB" in line) == (width > 80)
 
 
 def test_drawing_is_rare(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

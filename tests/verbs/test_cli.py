@@ -37,7 +37,10 @@ def test_one_screen() -> None:
 
 
 def test_the_first_screen_is_quick_and_loads_nothing_heavy() -> None:
-    heavy = "import sys; from descend.cli import main; main([]); print(sorted({'torch', 'rich', 'tyro', 'numpy'} & set(sys.modules)))"
+    heavy = (
+        "import sys; from descend.cli import main; main([]);"
+        "print(sorted({'torch', 'rich', 'tyro', 'numpy'} & set(sys.modules)))"
+    )
     took = []
     for _ in range(3):
         began = time.perf_counter()
@@ -127,6 +130,12 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_terminal_without_unicode_is_served() -> None:
+    done = run("lab", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "divided by ?d_k" in done.stdout
+
+
 def test_python_m_descend() -> None:
     assert run("--version").stdout == f"descend {descend.__version__}\n"
     assert run("trian").returncode == 2
@@ -213,7 +222,7 @@ def test_a_function_prints_for_itself_and_its_mistakes_pass(capsys: pytest.Captu
 
     assert parse(command, ["you", "--n", "3"], "descend say") == 7
     assert capsys.readouterr().out == "hello you 3\n"
-    with pytest.raises(Mistake, match="^bad name$"):
+    with pytest.raises(Mistake, match=r"^bad name$"):
         parse(command, ["bad"], "descend say")
     with pytest.raises(Mistake, match="--n takes a whole number, not 'q'"):
         parse(command, ["--n", "q"], "descend say")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from descend.models.gpt2 import GPT2, SIZES, Block, GPT2Config
 from descend.theory.residual import residual_layers, residual_scale
 
 
+@cache
 def sizes(config: GPT2Config) -> tuple[int, int]:
     """All parameters of the model, and those in matrices: built without memory for the numbers, then counted."""
     with torch.device("meta"):

@@ -30,6 +30,9 @@ from descend.tasks.dqn import DQN, Hard
 from descend.tasks.ppo import PPO, Proximal
 from descend.train.protocol import Batch, Exhibit, Parts
 
+RECENT = 20  # episodes in the running mean of the report
+LABELS = {"row_label": "angular velocity, radians a second", "column_label": "pole angle, degrees"}
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -160,28 +163,34 @@ def facts(env: str, spaces: Spaces) -> dict[str, str | int]:
 
 
 def curve(envs: Environments) -> Exhibit:
-    """Return of the training episodes (exploring), as they finished."""
-    steps, returns = [step for step, _ in envs.finished], [total for _, total in envs.finished]
-    content = {"x": steps, "y": returns, "x_label": "environment steps", "y_label": "return of an episode"}
+    """Return of the training episodes, as they finished, and the mean of the last ones."""
+    x, y = [step for step, _ in envs.finished], [total for _, total in envs.finished]
+    mean = [sum(last) / len(last) for i in range(len(y)) if (last := y[max(0, i + 1 - RECENT) : i + 1])]
+    content = {
+        "x": x,
+        "y": {"each episode": y, f"mean of the last {RECENT}": mean},
+        "x_label": "environment steps",
+        "y_label": "return",
+    }
     return Exhibit("curve", "Episodes while learning", content, "Every finished training episode, exploration included.")
 
 
 def maps(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Exhibit]:
-    """For cart-pole: what the model makes of each pole angle and angular velocity, cart at rest in the middle."""
+    """For cart-pole: what the model makes of each pole angle and angular velocity."""
     if not env.startswith("CartPole"):
         return []
     angle, speed = np.linspace(-12, 12, 25), np.linspace(-3, 3, 25)  # degrees; radians a second
     state = torch.zeros(25, 25, 4)
     state[..., 2] = torch.from_numpy(np.deg2rad(angle)).float()
     state[..., 3] = torch.from_numpy(speed).float()[:, None]
-    rows, columns = [f"{s:+.2f}" for s in speed], [f"{a:+.0f}°" for a in angle]
+    rows, columns = [f"{s:+.2f}" for s in speed], [f"{a:+.0f}" for a in angle]
     with torch.no_grad():
         return [
             Exhibit(
                 "heatmap",
                 title,
-                {"values": values.cpu().tolist(), "rows": rows, "columns": columns},
-                "Across: pole angle in degrees. Down: its angular velocity in radians a second.",
+                {"values": values.cpu().tolist(), "rows": rows, "columns": columns, **LABELS},
+                "The cart rests in the middle.",
             )
             for title, values in view(state).items()
         ]
@@ -192,4 +201,5 @@ def q_view(q: Tensor) -> dict[str, Tensor]:
 
 
 def policy_view(logits: Tensor, value: Tensor) -> dict[str, Tensor]:
-    return {"Value of a state, V": value, "Probability of pushing right": logits.softmax(-1)[..., 1]}
+    p = logits.softmax(-1)
+    return {"Value of a state, V": value, "Mean push: right +1, left −1": p[..., 1] - p[..., 0]}

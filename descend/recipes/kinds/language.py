@@ -16,6 +16,8 @@ from descend.models.gpt2 import GPT2, GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe
+from descend.sampling.filters import Sampler
+from descend.sampling.generate import generate
 from descend.tasks.language import Language
 from descend.text.tokenizer import Tokenizer
 from descend.train.protocol import Exhibit, Parts
@@ -74,14 +76,11 @@ class LanguageRecipe(Recipe):
 
 def samples(model: GPT2, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
     """What the model writes after a few beginnings."""
-    from descend.sampling.generate import generate
-
-    room = min(tokens, model.config.context - 8)
+    room, sampler = min(tokens, model.config.context - 8), Sampler(temperature=0.8)
     found = []
     for i, prompt in enumerate(PROMPTS):
-        ids = torch.tensor([tokenizer.encode(prompt)])
-        written = generate(model, ids, tokens=room, temperature=0.8, seed=i)
-        found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0].tolist())}))
+        written = generate(model.decoder(), [tokenizer.encode(prompt)], room, sampler, seed=i)
+        found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0])}))
     return found
 
 

@@ -1,0 +1,16 @@
+"""gan-mixture: a generator and a discriminator play on a ring of eight Gaussians; every lost mode shows."""
+
+from descend.models.gan import GANConfig
+from descend.optim.rules import Adam
+from descend.optim.schedules import Linear
+from descend.recipes.kinds.mixture import AdversarialPoints, Players, Points
+from descend.train.protocol import Loop
+
+RECIPE = AdversarialPoints(
+    about="a GAN on a ring of 8 Gaussians: modes covered and share of good points",
+    model=GANConfig(latent=2, width=128, depth=2),
+    data=Points(),
+    optim=Players(d=Adam(lr=2e-3, betas=(0.5, 0.999)), g=Adam(lr=2e-3, betas=(0.5, 0.999))),
+    schedule=Linear(),
+    loop=Loop(steps=6000, batch=256, ema=0.99, eval_every=500, save_every=1000, watch="max overlap"),
+)

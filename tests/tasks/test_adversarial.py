@@ -1,0 +1,109 @@
+"""The adversarial game: who moves when, on what, and what stays still."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from descend.losses.adversarial import discriminator_loss, non_saturating, saturating
+from descend.optim.rules import SGD
+from descend.optim.schedules import Constant
+from descend.tasks.adversarial import Adversarial
+from descend.train.distributed import World
+from descend.train.protocol import Loop, Parts
+from descend.train.training import Training
+from tests.close import close
+
+pytestmark = pytest.mark.system("gan")
+
+
+class Logit(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = nn.Linear(2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.line(x).squeeze(-1)
+
+
+def judge(x: Tensor) -> dict[str, Tensor]:
+    return {"first": x[:, 0]}
+
+
+def task(d_moves: int = 1) -> Adversarial:
+    torch.manual_seed(0)
+    return Adversarial(nn.Linear(3, 2), Logit(), judge, d_moves=d_moves).double()
+
+
+def batch(n: int = 8) -> dict[str, Tensor]:
+    random = torch.Generator().manual_seed(1)
+    return {k: torch.randn(n, w, generator=random, dtype=torch.float64) for k, w in (("x", 2), ("z", 3))}
+
+
+def test_d_then_g_each_with_its_loss() -> None:
+    game, given = task(), batch()
+    players, losses = zip(*((player, loss()) for player, loss in game.moves(given)), strict=True)
+    assert players == ("d", "g")
+    real, fake = game.d(given["x"]), game.d(game.g(given["z"]))
+    close(losses[0], discriminator_loss(real, fake))
+    close(losses[1], non_saturating(fake))
+
+
+def test_d_may_move_more_often_each_time_on_its_own_part() -> None:
+    game, given = task(d_moves=2), batch()
+    seen = [(player, loss()) for player, loss in game.moves(given)]
+    assert [player for player, _ in seen] == ["d", "d", "g"]
+    for i, rows in enumerate((slice(0, 4), slice(4, 8))):
+        close(seen[i][1], discriminator_loss(game.d(given["x"][rows]), game.d(game.g(given["z"][rows]))))
+    close(seen[2][1], non_saturating(game.d(game.g(given["z"]))))
+
+
+def test_d_teaches_nothing_to_g_in_its_own_move() -> None:
+    """Real examples have no part in G's gradient, and D's loss none at all."""
+    game, given = task(), batch()
+    _, loss = next(game.moves(given))
+    loss().backward()
+    assert all(p.grad is None for p in game.g.parameters())
+    other = {**given, "x": given["x"] + 5}
+    grads = []
+    for b in (given, other):
+        game.zero_grad()
+        *_, (player, loss) = game.moves(b)
+        assert player == "g"
+        loss().backward()
+        grads.append(game.g.weight.grad.clone())
+    assert torch.equal(*grads)
+
+
+def test_the_engine_moves_one_player_at_a_time_and_g_sees_the_new_d() -> None:
+    """DLN-C.40: one step on D with G fixed, then one on G with D fixed; recomputed here by hand."""
+    game, by_hand, given = task(), task(), batch()
+    rules = {"d": SGD(0.1, momentum=0.0), "g": SGD(0.2, momentum=0.0)}
+    stream = iter([given])
+    run = Training(Parts(game, game.g, stream, [given], rules), Loop(), Constant(), World())  # type: ignore[arg-type]
+    run.advance()
+    z, x = given["z"], given["x"]
+    step(by_hand.d, 0.1, discriminator_loss(by_hand.d(x), by_hand.d(by_hand.g(z).detach())))
+    step(by_hand.g, 0.2, non_saturating(by_hand.d(by_hand.g(z))))
+    for ours, theirs in zip(game.parameters(), by_hand.parameters(), strict=True):
+        close(ours, theirs)
+
+
+def step(module: nn.Module, lr: float, loss: Tensor) -> None:
+    parameters = list(module.parameters())
+    for p, grad in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+        p.data -= lr * grad
+
+
+@pytest.mark.system("generator-loss-variants")
+def test_the_generators_loss_can_be_exchanged() -> None:
+    game, given = task(), batch()
+    game.generator_loss = saturating
+    *_, (_, loss) = game.moves(given)
+    close(loss(), saturating(game.d(game.g(given["z"]))))
+
+
+def test_score_judges_what_g_makes() -> None:
+    game, given = task(), batch()
+    close(game.score({"z": given["z"]})["first"], game.g(given["z"])[:, 0])
