@@ -21,8 +21,8 @@ def main(names: list[str]) -> None:
     lines = [
         "# Speed",
         "",
-        f"{time.strftime('%Y-%m-%d %H:%M')}, {where['cpu']}, {torch.get_num_threads()} threads, Python {where['python']}, "
-        f"torch {where['torch']}, {platform.system()}.",
+        f"{time.strftime('%Y-%m-%d %H:%M')}, {where['cpu']}, {torch.get_num_threads()} threads, "
+        f"Python {where['python']}, torch {where['torch']}, {platform.system()}.",
         "Each pair took turns in one run; figures are of the best call. A ratio above its bar is good.",
         "",
         "| what | ours | theirs | unit | ratio | bar | note |",

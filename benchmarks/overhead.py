@@ -94,7 +94,7 @@ def measure(rounds: int = 4) -> list[dict[str, object]]:
         {"name": "fit against a bare loop", "ours": ours, "theirs": theirs, "unit": "steps/s", "ratio": ours / theirs,
          "bar": 0.97, "note": "the gpt2-pydoc recipe; logging and display on"},
         {"name": "import descend, beyond torch", "ours": both - torch_only, "theirs": torch_only, "unit": "s",
-         "ratio": 0.3 / max(both - torch_only, 1e-3), "bar": 1.0, "note": "bar: 0.3 s; theirs is importing torch alone"},
+         "ratio": 0.3 / max(both - torch_only, 1e-3), "bar": 1.0, "note": "bar: 0.3 s; theirs is torch alone"},
         {"name": "descend --help", "ours": help_page, "theirs": 0.5, "unit": "s", "ratio": 0.5 / help_page,
          "bar": 1.0, "note": "bar: 0.5 s"},
     ]  # fmt: skip

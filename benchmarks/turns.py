@@ -19,24 +19,25 @@ class Worker:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
         )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.ask(0)
 
     def ask(self, calls: int) -> list[float]:
         """Seconds of each of so many calls."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(f"{calls}\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
+        self.stdin.write(f"{calls}\n")
+        self.stdin.flush()
+        line = self.stdout.readline()
         if not line:
             raise RuntimeError("a worker ended; its error is above")
         return list(json.loads(line))
 
     def close(self) -> int:
         """End it; returns its peak memory in bytes."""
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write("end\n")
-        self.process.stdin.flush()
-        peak = int(self.process.stdout.readline())
+        self.stdin.write("end\n")
+        self.stdin.flush()
+        peak = int(self.stdout.readline())
         self.process.wait()
         return peak
 

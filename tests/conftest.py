@@ -49,6 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.user_properties += [("system", slug) for slug in slugs(item)]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The size report and the granted exceptions, after every complete run."""
+    from tests.contracts.source import size_report
+    from tests.contracts.test_sizes import EXCEPTIONS
+
+    if len(terminalreporter.stats.get("passed", [])) > 500:
+        for line in [*size_report(), *(f"exception {name}: {why}" for name, why in EXCEPTIONS.items())]:
+            terminalreporter.write_line(line)
+
+
 def slugs(item: pytest.Item) -> list[str]:
     return sorted({slug for mark in item.iter_markers("system") for slug in mark.args})
 

@@ -20,14 +20,22 @@ from descend.data.control import Environments
 
 
 class Rollouts:
-    """A stream of batches (copies, length, ..): observation, action, reward, next, terminated, truncated.
+    """A stream of batches (copies, length, ..), and the first axis is the environment.
 
-    `act` maps observations (b, o) and a generator to actions (b). A batch's `draw` says how many came before it.
+    `act` maps observations (b, o) and a generator to actions (b). `look_back` is given each whole rollout (observation,
+    action, reward, next, terminated, truncated), before it is cut into slices, and returns what is learned from:
+    advantages need the policy that played, and all of the rollout. A batch's `draw` says how many came before it.
     Random numbers are a function of (seed, draw), so they need no state.
     """
 
-    def __init__(self, envs: Environments, act: Callable[[Tensor, torch.Generator], Tensor], length: int):
-        self.envs, self.act, self.length = envs, act, length
+    def __init__(
+        self,
+        envs: Environments,
+        act: Callable[[Tensor, torch.Generator], Tensor],
+        look_back: Callable[[dict[str, Tensor]], dict[str, Tensor]],
+        length: int,
+    ):
+        self.envs, self.act, self.look_back, self.length = envs, act, look_back, length
         self.draw = 0
 
     @torch.no_grad()
@@ -36,8 +44,8 @@ class Rollouts:
         for _ in range(self.length):
             action = self.act(torch.from_numpy(self.envs.observation), chance)
             steps.append(self.envs.step(action.numpy()))
-        batch = {name: torch.from_numpy(np.stack([step[name] for step in steps], axis=1)) for name in steps[0]}
-        copies = len(self.envs.envs)
+        rollout = {name: torch.from_numpy(np.stack([step[name] for step in steps], axis=1)) for name in steps[0]}
+        batch, copies = dict(self.look_back(rollout)), len(self.envs.envs)
         batch["draw"] = torch.full((copies,), self.draw)
         batch["ids"] = torch.arange(copies)
         self.draw += 1

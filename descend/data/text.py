@@ -69,7 +69,7 @@ class Text:
 
 
 def python_documentation() -> str:
-    """The language reference that Python carries for its own help(): about 460,000 characters of English prose and code."""
+    """The language reference that Python carries for its own help(): 460,000 characters of English prose and code."""
     from pydoc_data.topics import topics
 
     return "\n\n".join(topics[name] for name in sorted(topics))
@@ -78,7 +78,7 @@ def python_documentation() -> str:
 class Windows:
     """Windows of `context` tokens and the tokens that follow each, shuffled; every epoch covers the text once.
 
-    x = w[0..context), y = w[1..context]. Each epoch cuts the text at another offset and takes the windows in another order.
+    x = w[0..context), y = w[1..context]. Each epoch cuts the text at another offset and shuffles the windows anew.
     """
 
     def __init__(self, tokens: Tensor, context: int, batch: int, seed: int, rank: int = 0, world: int = 1):
@@ -118,7 +118,8 @@ class Passages:
     def __init__(self, tokens: Tensor, context: int, batch: int, limit: int = 0):
         starts = torch.arange(0, len(tokens) - context, context)
         self.tokens, self.context, self.batch = tokens, context, batch
-        self.starts = starts if not limit else starts[torch.linspace(0, len(starts) - 1, min(limit, len(starts))).long()]
+        spread = torch.linspace(0, len(starts) - 1, min(limit or len(starts), len(starts))).long()
+        self.starts = starts[spread]
 
     def __iter__(self) -> Iterator[Batch]:
         for starts in self.starts.split(self.batch):

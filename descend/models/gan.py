@@ -24,7 +24,7 @@ from descend.weights.rules import rename
 
 @dataclass(frozen=True)
 class GANConfig:
-    """The numbers of both players; a recipe takes `outputs` from its data."""
+    """The numbers of both players."""
 
     latent: int = 2
     """Numbers of noise for a point."""

@@ -15,7 +15,6 @@ Systems: gpt, gpt-2, lm-weight-tying, learned-position-embeddings, residual-dept
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -23,7 +22,9 @@ from torch import Tensor, nn
 
 from descend.nn.attention import CausalSelfAttention
 from descend.nn.cache import Cache, LayerCache
+from descend.nn.decoder import CachedDecoder
 from descend.nn.mlp import MLP
+from descend.theory.residual import residual_layers, residual_scale
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, tie, transpose
@@ -69,30 +70,43 @@ class GPT2(Pretrained):
         self.wte = nn.Embedding(c.vocab, c.width)
         self.wpe = nn.Embedding(c.context, c.width)
         self.drop = nn.Dropout(c.dropout)
-        self.h = nn.ModuleList(Block(c.width, c.heads, c.dropout, c.eps) for _ in range(c.depth))
+        blocks = [Block(c.width, c.heads, c.dropout, c.eps) for _ in range(c.depth)]
+        self.h = nn.ModuleList(blocks)
         self.ln_f = nn.LayerNorm(c.width, c.eps)
         self.apply(normal_init)
-        for block in self.h:
+        for block in blocks:
             for out in (block.attn.out, block.mlp.down):
-                nn.init.normal_(out.weight, std=0.02 / math.sqrt(2 * c.depth))
+                nn.init.normal_(out.weight, std=0.02 * residual_scale(residual_layers(c.depth)))
 
     def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
+        return nn.functional.linear(self.hidden(tokens, cache), self.unembedding())
+
+    def hidden(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
+        """norm(x_depth), (b, t, d). With a cache, the tokens continue those that it holds."""
         t = tokens.shape[1]
         end = t if cache is None else cache.used + t
         if end > self.config.context:
             raise ValueError(f"{end} tokens, but this model has positions for {self.config.context} (its context)")
-        positions = torch.arange(t, device=tokens.device) if cache is None else cache.positions(t, tokens.device)
+        positions = torch.arange(t, device=tokens.device) if cache is None else cache.positions(t)
         x = self.drop(self.wte(tokens) + self.wpe(positions))
         for i, block in enumerate(self.h):
             x = block(x, None if cache is None else cache.layers[i])
         if cache is not None:
             cache.advance(t)
-        return nn.functional.linear(self.ln_f(x), self.wte.weight)
+        return self.ln_f(x)
+
+    def unembedding(self) -> Tensor:
+        """E (v, d), which makes logits of hidden states."""
+        return self.wte.weight
 
     def cache(self, batch: int, length: int, pad: Tensor | None = None) -> Cache:
         """An empty key-value cache for `length` positions."""
         c = self.config
-        return Cache(c.depth, batch, c.heads, length, c.width // c.heads, pad)
+        return Cache(c.depth, batch, c.heads, length, c.width // c.heads, pad, like=self.wpe.weight)
+
+    def decoder(self) -> CachedDecoder:
+        """This model, as `descend.sampling` writes with it."""
+        return CachedDecoder(self, self.config.context)
 
 
 def normal_init(module: nn.Module) -> None:

@@ -4,8 +4,8 @@
 
     prompt ─ start ─▶ z_1 ─ choose ─▶ y_1 ─ step ─▶ z_2 ─ choose ─▶ y_2 ─ …
 
-Greedy search chooses y_i = argmax_y p(y | …) each time: deterministic, and not the most probable sequence (in the books'
-tree it finds "nice woman" with 0.20 and misses "dog has" with 0.36; `descend.sampling.beam` finds that).
+Greedy search chooses y_i = argmax_y p(y | …) each time: deterministic, and not the most probable sequence (in the
+books' tree it finds "nice woman" with 0.20 and misses "dog has" with 0.36; `descend.sampling.beam` finds that).
 
 Prompts may have different lengths; they are padded on the left, so that all of them end at the same place.
 
@@ -52,13 +52,12 @@ def stream(
     generator = torch.Generator(logits.device).manual_seed(seed)
     stops = torch.tensor(sorted(stop), dtype=torch.long, device=logits.device)
     ended = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
-    for i in range(tokens):
-        if i:
-            logits = decoder.step(y.clamp(min=0))  # a row that has ended reads some token, and nobody looks
+    for left in reversed(range(tokens)):
         y = sampler.draw(logits, generator)
         if stop:
             y = y.masked_fill(ended, ENDED)
             ended = ended | torch.isin(y, stops)
         yield y
-        if stop and ended.all():
+        if not left or (stop and ended.all()):
             return
+        logits = decoder.step(y.clamp(min=0))  # a row that has ended reads some token, and nobody looks

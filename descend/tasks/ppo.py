@@ -24,6 +24,8 @@ from descend.losses.reinforcement import ppo_loss, value_loss
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors
 
+LEARNED = ("observation", "action", "old", "target", "advantage")
+
 Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 
 
@@ -48,9 +50,11 @@ class Proximal:
 
 
 class PPO(nn.Module):
-    """A batch is a rollout (copies, length, ..); epochs × minibatches moves of "policy".
+    """A batch is a rollout (copies, length, ..) that `look_back` has seen; epochs × minibatches moves of "policy".
 
-    `policy` maps observations to the distribution's parameters and V; `actions` is that distribution.
+    `policy` maps observations to the distribution's parameters and V; `actions` is that distribution. A minibatch takes
+    the same number of steps from every environment, in an order of that environment alone. So the minibatches of a
+    slice of the environments are the slices of the minibatches, and accumulation or processes change nothing.
     """
 
     players = ("policy",)
@@ -67,29 +71,31 @@ class PPO(nn.Module):
         self.policy, self.actions, self.numbers, self.play, self.seed = policy, actions, numbers, play, seed
 
     def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        steps = self.look_back(batch)
-        count = len(steps["advantage"])
-        order = generator(self.seed, int(batch["draw"][0]))  # of the batch's number: nothing to save
+        length = batch["advantage"].shape[1]
+        each = torch.arange(len(batch["ids"]))[:, None]
+        draw, ids = int(batch["draw"][0]), batch["ids"].tolist()
+        chances = [generator(self.seed, draw, i) for i in ids]  # of the batch's number: nothing to save
         for _ in range(self.numbers.epochs):
-            for rows in torch.randperm(count, generator=order).chunk(self.numbers.minibatches):
-                yield "policy", lambda: self.loss({name: x[rows] for name, x in steps.items()})
+            order = torch.stack([torch.randperm(length, generator=chance) for chance in chances])
+            for times in order.tensor_split(self.numbers.minibatches, dim=1):
+                yield "policy", lambda: self.loss({name: batch[name][each, times] for name in LEARNED})
 
     @torch.no_grad()
-    def look_back(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What the moves need of the policy that played: log π_old, A and G; rows and time made one axis."""
-        n = self.numbers
-        out, value = self.policy(batch["observation"])
-        next_value = self.policy(batch["next"])[1]  # of the last state before a reset, not of the state after it
-        delta = td_errors(batch["reward"], value, next_value, batch["terminated"], n.gamma)
-        advantage = gae(delta, batch["terminated"] | batch["truncated"], n.gamma, n.lam)
-        steps = {
-            "observation": batch["observation"],
-            "action": batch["action"],
-            "old": self.actions(out).log_prob(batch["action"]),
+    def look_back(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What the moves need of the policy that played: log π_old, A and G, before any of it is learned from."""
+        where, n = next(self.policy.parameters()).device, self.numbers
+        r = {name: x.to(where) for name, x in rollout.items()}
+        out, value = self.policy(r["observation"])
+        next_value = self.policy(r["next"])[1]  # of the last state before a reset, not of the state after it
+        delta = td_errors(r["reward"], value, next_value, r["terminated"], n.gamma)
+        advantage = gae(delta, r["terminated"] | r["truncated"], n.gamma, n.lam)
+        return {
+            "observation": r["observation"],
+            "action": r["action"],
+            "old": self.actions(out).log_prob(r["action"]),
             "target": advantage + value,
             "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-8),
         }
-        return {name: x.flatten(0, 1) for name, x in steps.items()}
 
     def loss(self, steps: dict[str, Tensor]) -> Tensor:
         """L(θ) on some of the steps."""

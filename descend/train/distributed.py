@@ -24,8 +24,6 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from descend.errors import Mistake
-
 
 @dataclass(frozen=True)
 class World:
@@ -71,8 +69,6 @@ def join() -> World:
 
 def spread(task: nn.Module, players: tuple[str, ...], mode: str) -> None:
     """Wrap or shard each player, in place."""
-    if mode not in ("ddp", "fsdp"):
-        raise Mistake(f"--parallel {mode}: choose ddp or fsdp")
     for name in players:
         module = getattr(task, name)
         if mode == "ddp":

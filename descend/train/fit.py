@@ -78,7 +78,7 @@ def fit(
 def _loop(training: Training, run: Run, display: Display, request: Request, budget: float) -> str:
     """Steps until the end; returns why it ended."""
     loop, world = training.loop, training.world
-    higher, watched = _watch(loop.watch)
+    higher, watched = loop.watched
     every = max(1, loop.steps // LINES)
     clock = Clock(training)
     reason = ""
@@ -152,11 +152,3 @@ def save(training: Training, run: Run, best: bool) -> Path | None:
         checkpoint.prune(run.checkpoints)
     training.world.wait()
     return path
-
-
-def _watch(text: str) -> tuple[bool, str]:
-    """("max accuracy") -> (True, "accuracy")"""
-    direction, _, name = text.partition(" ")
-    if direction not in ("min", "max") or not name:
-        raise Mistake(f"--watch {text!r}: say min or max and the score, for instance 'min loss'")
-    return direction == "max", name

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from descend.errors import Mistake
 from descend.train.protocol import Batch, Loop
 
 SMALL_WORK = 3e7  # parameters x examples in a step below which a second thread costs more than it brings
@@ -36,16 +35,12 @@ def threads(wanted: int, model: nn.Module, units: int) -> int:
 
 def precision(loop: Loop, where: torch.device) -> torch.dtype:
     """The dtype of matrix products. bfloat16 is slower than float32 on CPUs without the instructions for it."""
-    if loop.precision not in ("auto", "float32", "bfloat16"):
-        raise Mistake(f"--precision {loop.precision}: choose auto, float32 or bfloat16")
     fast = torch.cuda.is_bf16_supported() if where.type == "cuda" else torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if loop.precision == "bfloat16" or (loop.precision == "auto" and fast) else torch.float32
 
 
 def compiles(loop: Loop, where: torch.device) -> bool:
     """Whether to run torch.compile. On CPUs it gains a few percent and costs half a minute: only when asked."""
-    if loop.compile not in ("auto", "on", "off"):
-        raise Mistake(f"--compile {loop.compile}: choose auto, on or off")
     return loop.compile == "on" or (loop.compile == "auto" and where.type == "cuda")
 
 

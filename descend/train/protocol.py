@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from descend.errors import Mistake
+
 Batch = dict[str, Tensor]
 """Named tensors whose first axis is the example. `ids` names the examples, so that a fault can say which ones."""
 
@@ -113,3 +115,24 @@ class Loop:
     """auto, on or off: torch.compile."""
     parallel: str = "ddp"
     """Under torchrun: ddp (copies) or fsdp (shards)."""
+
+    def __post_init__(self) -> None:
+        choices = {
+            "precision": ("auto", "float32", "bfloat16"),
+            "compile": ("auto", "on", "off"),
+            "parallel": ("ddp", "fsdp"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise Mistake(f"--{name} {getattr(self, name)}: choose {', '.join(known)}")
+        for name in ("steps", "accumulate", "eval_every", "save_every"):
+            if getattr(self, name) < 1:
+                raise Mistake(f"--{name.replace('_', '-')} {getattr(self, name)}: at least 1")
+        if self.watch.split()[:1] not in (["min"], ["max"]) or len(self.watch.split()) != 2:
+            raise Mistake(f"--watch {self.watch!r}: say min or max and the score, for instance 'min loss'")
+
+    @property
+    def watched(self) -> tuple[bool, str]:
+        """Whether higher is better, and the score's name."""
+        direction, name = self.watch.split()
+        return direction == "max", name

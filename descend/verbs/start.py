@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from descend.errors import Mistake
 from descend.models import load
 from descend.recipes.kinds.recipe import Recipe
 from descend.recipes.kinds.saved import to_json
@@ -21,6 +20,7 @@ from descend.train.fit import Result, fit
 from descend.train.progress import Progress, Quiet
 from descend.train.protocol import Exhibit, Parts
 from descend.train.run import Run
+
 
 def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str, Any]:
     """The content of recipe.json."""

@@ -46,3 +46,10 @@ def imports(tree: ast.AST) -> Iterator[str]:
                 yield from (f"descend.{alias.name}" for alias in node.names)
             else:
                 yield node.module
+
+
+def size_report(count: int = 10) -> list[str]:
+    """The longest files, and the whole."""
+    lines = {path: len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in files()}
+    longest = sorted(lines, key=lambda path: -lines[path])[:count]
+    return [f"{sum(lines.values())} lines in {len(lines)} files; the longest:", *(f"{lines[p]:5} {p}" for p in longest)]

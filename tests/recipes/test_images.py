@@ -153,7 +153,11 @@ def test_recipes_survive_json(recipe: Any) -> None:
     [
         (short(LENET, batch=2000), "--batch 2000 is more than the 1258 examples"),
         (short(LENET, batch=30, accumulate=4), "--batch 30 does not divide into --accumulate 4"),
-        (replace(LENET, data=Digits()), "images of 8×8 are too small for LeNet with kernel 5; give --data.size"),
+        (
+            replace(LENET, data=Digits()),
+            "images of 8×8 are too small for LeNet with kernel 5; give a larger --data.size",
+        ),
+        (replace(LENET, model=LeNetConfig(classes=5)), "--model.classes: the data gives 10; leave this flag out"),
     ],
 )
 def test_mistakes(recipe: Any, told: str) -> None:

@@ -14,6 +14,7 @@ import descend.models as models
 from descend import recipes
 from descend.errors import Mistake
 from descend.losses.adversarial import saturating
+from descend.models.gan import GANConfig
 from descend.optim.schedules import Constant
 from descend.recipes.kinds.mixture import AdversarialPoints, Game, Points
 from descend.recipes.kinds.saved import from_json, to_json
@@ -112,6 +113,7 @@ def test_recipe_survives_json() -> None:
         (replace(GAN, data=Points("grid", modes=8)), r"--data\.modes 8: a grid needs a square number, e\.g\. 4 or 9"),
         (replace(GAN, data=Points(sigma=0.0)), r"--data\.sigma must be above 0"),
         (short(GAN, batch=255, accumulate=2), "--batch 255 does not divide into --accumulate 2"),
+        (replace(GAN, model=GANConfig(outputs=3)), r"--model\.outputs 3: the points of a mixture have 2 numbers"),
         (replace(GAN, game=Game(d_moves=3)), r"--game\.d-moves 3 parts"),
     ],
 )

@@ -37,7 +37,13 @@ def rollout(b: int = 4, t: int = 10, draw: int = 0) -> dict[str, Tensor]:
         "terminated": terminated,
         "truncated": truncated & ~terminated,
         "draw": torch.full((b,), draw),
+        "ids": torch.arange(b),
     }
+
+
+def seen(task: PPO, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The rollout as the stream hands it on."""
+    return task.look_back(batch) | {"draw": batch["draw"], "ids": batch["ids"]}
 
 
 def advantages(task: PPO, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -65,8 +71,8 @@ def test_advantages_bootstrap_through_time_limits() -> None:
     assert batch["terminated"].any()
     steps = task.look_back(batch)
     a, v = advantages(task, batch)
-    close(steps["target"], a + v)
-    close(steps["advantage"], (a - a.mean()) / (a.std() + 1e-8))
+    close(steps["target"].flatten(), a + v)
+    close(steps["advantage"].flatten(), (a - a.mean()) / (a.std() + 1e-8))
     assert not any(x.requires_grad for x in steps.values())
 
 
@@ -77,7 +83,7 @@ def test_the_first_gradient_is_the_policy_gradient() -> None:
     task, batch = make(numbers), rollout()
     a, v = advantages(task, batch)
     target, scaled = a + v, (a - a.mean()) / (a.std() + 1e-8)
-    (closure,) = (loss_fn for _, loss_fn in task.moves(batch))
+    (closure,) = (loss_fn for _, loss_fn in task.moves(seen(task, batch)))
     ours = torch.autograd.grad(closure(), list(task.policy.parameters()))
     logits, value = task.policy(batch["observation"].flatten(0, 1))
     log_p = logits.log_softmax(-1)
@@ -106,7 +112,7 @@ def orders(draw: int, seed: int = 0) -> list[list[float]]:
     task = PPO(policy, Categorical, NUMBERS, nobody, seed)
     batch = {k: v.float() if v.is_floating_point() else v for k, v in rollout(draw=draw).items()}
     batch["observation"] = torch.arange(40.0).view(4, 10, 1)
-    for player, closure in task.moves(batch):
+    for player, closure in task.moves(seen(task, batch)):
         assert player == "policy"
         closure()
     return policy.seen[2:]  # after the two looks back
@@ -114,11 +120,25 @@ def orders(draw: int, seed: int = 0) -> list[list[float]]:
 
 @pytest.mark.system("ppo")
 def test_every_epoch_visits_every_step_once() -> None:
-    seen = orders(draw=0)
-    assert [len(rows) for rows in seen] == [10] * 12
+    """And every minibatch sees each of the four environments equally often (10 steps in minibatches of 3, 3, 2, 2)."""
+    asked = orders(draw=0)
+    assert [len(steps) for steps in asked] == 3 * [12, 12, 8, 8]
     for epoch in range(3):
-        assert sorted(sum(seen[4 * epoch : 4 * epoch + 4], [])) == list(range(40))
-    assert seen[:4] != seen[4:8]
+        assert sorted(sum(asked[4 * epoch : 4 * epoch + 4], [])) == list(range(40))
+        assert sorted(step // 10 for step in asked[4 * epoch]) == 3 * [0] + 3 * [1] + 3 * [2] + 3 * [3]
+    assert asked[:4] != asked[4:8]
+
+
+@pytest.mark.system("ppo")
+def test_slices_of_the_environments_are_slices_of_every_minibatch() -> None:
+    """Losses of two halves, taken in lockstep, have the loss of the whole as their mean, minibatch by minibatch."""
+    task = make()
+    batch = seen(task, rollout())
+    halves = [{name: x[:2] for name, x in batch.items()}, {name: x[2:] for name, x in batch.items()}]
+    together = zip(task.moves(batch), *(task.moves(half) for half in halves), strict=True)
+    for count, ((_, whole), (_, first), (_, second)) in enumerate(together, start=1):
+        close(whole(), (first() + second()) / 2)
+    assert count == 12
 
 
 def test_the_order_is_a_function_of_seed_and_batch() -> None:
@@ -147,8 +167,9 @@ def learn(task: PPO, reward: Callable[[Tensor], Tensor], rounds: int, lr: float)
             "terminated": over,
             "truncated": ~over,
             "draw": torch.full((256,), draw),
+            "ids": torch.zeros(256, dtype=torch.long),
         }
-        for _, closure in task.moves(batch):
+        for _, closure in task.moves(seen(task, batch)):
             opt.zero_grad()
             closure().backward()
             opt.step()

@@ -89,6 +89,8 @@ WRONG = {
     "a budget that is no time": (["train", "gpt2-pydoc", "--budget", "soon"], "--budget 'soon'"),
     "no run": (["resume", "nowhere"], "not a run folder"),
     "an unknown verb": (["trian"], "Did you mean 'train'"),
+    "a watch": (["train", "gpt2-pydoc", "--watch", "loss"], "--watch 'loss'"),
+    "no steps": (["train", "gpt2-pydoc", "--steps", "0"], "--steps 0: at least 1"),
     "a precision": (["train", "gpt2-pydoc", "--precision", "float8"], "--precision float8"),
 }
 

@@ -118,15 +118,18 @@ class ProximalPolicy(Recipe):
     def build(self) -> Parts:
         loop, data = self.loop, self.data
         spaces = spaces_of(data.env)
+        if not 1 <= self.ppo.minibatches <= data.length:
+            raise Mistake(f"--ppo.minibatches {self.ppo.minibatches}: use 1 to {data.length}, the steps of --data.length")
         rank, world = one_copy(loop.parallel)
         torch.manual_seed(loop.seed)
         model = actor_critic(self.model, spaces)
         task = PPO(model, Categorical if spaces.finite else Gaussian, self.ppo, Arena(data.env), loop.seed)
         envs = Environments(data.env, loop.batch, loop.seed)
+        stream = Rollouts(envs, task.act, task.look_back, data.length)
         return Parts(
             task=task,
             model=model,
-            stream=Sliced(Rollouts(envs, task.act, data.length), loop.batch, loop.accumulate, rank, world),
+            stream=Sliced(stream, loop.batch, loop.accumulate, rank, world),
             valid=Episodes(VALID, data.valid),
             optims={"policy": self.optim},
             unit="environment steps",

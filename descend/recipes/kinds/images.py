@@ -94,11 +94,14 @@ def arrays(images: Images, prepare: Preprocessing) -> dict[str, Tensor]:
 def fitted(config: Any, image: tuple[int, int, int], classes: int) -> Pretrained:
     """The model of a config, with the sizes that follow from the data."""
     sizes = {"image": image, "classes": classes, "inputs": image[0] * image[1] * image[2], "outputs": classes}
-    known = {f.name for f in dataclasses.fields(config)}
+    from_data = [f for f in dataclasses.fields(config) if f.name in sizes]
+    for f in from_data:
+        if getattr(config, f.name) not in (f.default, sizes[f.name]):
+            raise Mistake(f"--model.{f.name}: the data gives {sizes[f.name]}; leave this flag out")
     try:
-        config = dataclasses.replace(config, **{name: size for name, size in sizes.items() if name in known})
+        config = dataclasses.replace(config, **{f.name: sizes[f.name] for f in from_data})
     except ValueError as error:
-        raise Mistake(f"{error}; give --data.size or another --model") from None
+        raise Mistake(f"{error}; give a larger --data.size") from None
     return model_class(type(config).__module__.rpartition(".")[2])(config)
 
 

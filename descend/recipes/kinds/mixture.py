@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -85,7 +85,11 @@ class AdversarialPoints(Recipe):
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
-        mixture, config = data.mixture(), replace(self.model, outputs=2)
+        mixture, config = data.mixture(), self.model
+        if config.outputs != 2:
+            raise Mistake(
+                f"--model.outputs {config.outputs}: the points of a mixture have 2 numbers; leave this flag out"
+            )
         if loop.batch % (loop.accumulate * self.game.d_moves):
             raise Mistake(
                 f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} × --game.d-moves "
