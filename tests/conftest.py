@@ -51,10 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The size report and the granted exceptions, after every complete run."""
-    from tests.contracts.source import size_report
-    from tests.contracts.test_sizes import EXCEPTIONS
-
     if len(terminalreporter.stats.get("passed", [])) > 500:
+        from tests.contracts.source import size_report
+        from tests.contracts.test_sizes import EXCEPTIONS
+
         for line in [*size_report(), *(f"exception {name}: {why}" for name, why in EXCEPTIONS.items())]:
             terminalreporter.write_line(line)
 

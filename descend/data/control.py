@@ -2,9 +2,9 @@
 
     (s', r, terminated, truncated, info) = step(a)
 
-Episode e of environment i is reset with a seed that is a function of (seed, i, e). A deterministic environment is then a
-function of that seed and the actions since, so the state is just these; loading replays them in a fresh environment. It
-works for any deterministic gymnasium environment, and nothing of its inside has to be opened. Whether it is
+Episode e of environment i is reset with a seed that is a function of (seed, i, e). A deterministic environment is then
+a function of that seed and the actions since, so the state is just these; loading replays them in a fresh environment.
+It works for any deterministic gymnasium environment, and nothing of its inside has to be opened. Whether it is
 deterministic is checked: the replay must end in the observation that was saved.
 
 The transition into a terminal or cut-off state carries the real last observation as `next`; the reset comes after it.
@@ -60,9 +60,10 @@ class Spaces:
 def spaces_of(name: str) -> Spaces:
     """The spaces of the environment of this name."""
     env = make_env(name)
-    finite = isinstance(env.action_space, gymnasium.spaces.Discrete)
-    count = int(env.action_space.n) if finite else env.action_space.shape[0]
-    return Spaces(env.observation_space.shape[0], count, finite)
+    taken = env.action_space
+    finite = isinstance(taken, gymnasium.spaces.Discrete)
+    count = taken.n if isinstance(taken, gymnasium.spaces.Discrete) else gymnasium.spaces.flatdim(taken)
+    return Spaces(gymnasium.spaces.flatdim(env.observation_space), int(count), finite)
 
 
 def episode_seed(*path: int) -> int:
@@ -111,7 +112,7 @@ class Environments:
         following, reward, terminated, truncated = (np.asarray(column) for column in zip(*steps, strict=True))
         self.observation = following.copy()
         self.steps += len(self.envs)
-        for i in np.flatnonzero(terminated | truncated):
+        for i in np.flatnonzero(terminated | truncated).tolist():
             self.finished.append((self.steps, self.total[i]))
             self.episode[i] += 1
             self.observation[i] = self._reset(i)
@@ -149,7 +150,9 @@ class Environments:
             for action in actions:
                 self.observation[i] = self._step(i, action)[0]
         if not np.array_equal(self.observation, state["observation"], equal_nan=True):
-            raise Mistake(f"{self.name} cannot be resumed exactly: the same seed and actions led to another observation")
+            raise Mistake(
+                f"{self.name} cannot be resumed exactly: the same seed and actions led to another observation"
+            )
 
 
 class Arena:

@@ -2,8 +2,8 @@
 
     D ← D ∪ {(s, a, r, s')},   the oldest goes when D is full;      (s, a, r, s') ~ U(D)
 
-Steps that follow one another are alike; drawn from a large memory they are nearly independent, and each is used many times.
-The behaviour policy is ε-greedy: with probability ε(n) a random action, else argmax_a Q(s, a), n environment steps in.
+Steps that follow one another are alike; drawn from a large memory they are nearly independent, and each is used many
+times. The behaviour policy is ε-greedy: with probability ε(n) a random action, else argmax_a Q(s, a), n steps in.
 
 Systems: replay-buffer
 """

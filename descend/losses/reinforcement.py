@@ -1,12 +1,12 @@
 """Losses of deep reinforcement learning.
 
-    y = r + γ max_a' Q(s', a'; θ⁻)                              the target, from the frozen copy θ⁻; y = r at a terminal s'
-    L = E[(y − Q(s, a; θ))²]                                    DQN, the squared form of S940 9.2
-    L = −E[min(r_t A_t, clip(r_t, 1−ε, 1+ε) A_t)]               PPO, r_t = π_θ(a_t|s_t) / π_old(a_t|s_t)
+    y = r + γ max_a' Q(s', a'; θ⁻)                      the target, from the frozen copy θ⁻; y = r at a terminal s'
+    L = E[(y − Q(s, a; θ))²]                            DQN, the squared form of S940 9.2
+    L = −E[min(r_t A_t, clip(r_t, 1−ε, 1+ε) A_t)]       PPO, r_t = π_θ(a_t|s_t) / π_old(a_t|s_t)
 
 The minimum makes the surrogate a lower bound: once the ratio has left [1−ε, 1+ε] in the direction that the advantage
-rewards, the gradient is zero; in the other direction the step back stays open. At θ = θ_old the ratio is 1 and the gradient
-is the plain policy gradient E[∇ log π A].
+rewards, the gradient is zero; in the other direction the step back stays open. At θ = θ_old the ratio is 1 and the
+gradient is the plain policy gradient E[∇ log π A].
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,7 @@ class Tower(nn.Module):
     def __init__(self, inputs: int, width: int, depth: int, outputs: int, gain: float):
         super().__init__()
         sizes = [inputs, *[width] * depth]
-        self.hidden = nn.ModuleList(orthogonal(i, o, math.sqrt(2)) for i, o in zip(sizes, sizes[1:], strict=False))
+        self.hidden = nn.ModuleList(orthogonal(i, o, math.sqrt(2)) for i, o in pairwise(sizes))
         self.out = orthogonal(sizes[-1], outputs, gain)
 
     def forward(self, x: Tensor) -> Tensor:

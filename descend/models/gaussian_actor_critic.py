@@ -1,9 +1,10 @@
 """Actor and critic for actions that are vectors: the actor gives the mean of a Gaussian, its spread is a parameter.
 
-    actor    π(a|s) = N(μ(s), diag σ²)       μ: a tanh tower; log σ: one number for each part of an action, the same in all states
+    actor    π(a|s) = N(μ(s), diag σ²)       μ: a tanh tower; σ: a number for each part of an action
     critic   V(s)                            a tower of its own
 
-log σ starts at 0 (σ = 1) and is trained like a weight: the policy itself decides when to explore less.
+log σ is the same in all states, starts at 0 (σ = 1) and is trained like a weight: the
+policy itself decides when to explore less.
 """
 
 from __future__ import annotations

@@ -15,14 +15,15 @@ Systems: gpt, gpt-2, lm-weight-tying, learned-position-embeddings, residual-dept
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from descend.nn.attention import CausalSelfAttention
-from descend.nn.cache import Cache, LayerCache
-from descend.nn.decoder import CachedDecoder
+from descend.nn.decoder import CachedDecoder, DecodingBlock
 from descend.nn.mlp import MLP
 from descend.theory.residual import residual_layers, residual_scale
 from descend.weights.layout import Layout
@@ -54,8 +55,8 @@ class Block(nn.Module):
         self.mlp = MLP(width, 4 * width, nn.GELU(approximate="tanh"))
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
-        x = x + self.drop(self.attn(self.ln_1(x), cache))
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.drop(self.attn(self.ln_1(x)))
         return x + self.drop(self.mlp(self.ln_2(x)))
 
 
@@ -78,35 +79,23 @@ class GPT2(Pretrained):
             for out in (block.attn.out, block.mlp.down):
                 nn.init.normal_(out.weight, std=0.02 * residual_scale(residual_layers(c.depth)))
 
-    def forward(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
-        return nn.functional.linear(self.hidden(tokens, cache), self.unembedding())
-
-    def hidden(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
-        """norm(x_depth), (b, t, d). With a cache, the tokens continue those that it holds."""
+    def forward(self, tokens: Tensor) -> Tensor:
         t = tokens.shape[1]
-        end = t if cache is None else cache.used + t
-        if end > self.config.context:
-            raise ValueError(f"{end} tokens, but this model has positions for {self.config.context} (its context)")
-        positions = torch.arange(t, device=tokens.device) if cache is None else cache.positions(t)
-        x = self.drop(self.wte(tokens) + self.wpe(positions))
-        for i, block in enumerate(self.h):
-            x = block(x, None if cache is None else cache.layers[i])
-        if cache is not None:
-            cache.advance(t)
-        return self.ln_f(x)
+        if t > self.config.context:
+            raise ValueError(f"{t} tokens, but this model has positions for {self.config.context} (its context)")
+        x = self.drop(self.embed(tokens, torch.arange(t, device=tokens.device)))
+        for block in self.h:
+            x = block(x)
+        return nn.functional.linear(self.ln_f(x), self.wte.weight)
 
-    def unembedding(self) -> Tensor:
-        """E (v, d), which makes logits of hidden states."""
-        return self.wte.weight
-
-    def cache(self, batch: int, length: int, pad: Tensor | None = None) -> Cache:
-        """An empty key-value cache for `length` positions."""
-        c = self.config
-        return Cache(c.depth, batch, c.heads, length, c.width // c.heads, pad, like=self.wpe.weight)
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """x_0 = E[token] + P[position]"""
+        return self.wte(tokens) + self.wpe(positions)
 
     def decoder(self) -> CachedDecoder:
-        """This model, as `descend.sampling` writes with it."""
-        return CachedDecoder(self, self.config.context)
+        """This model with a key-value cache, as `descend.sampling` writes with it."""
+        blocks = [DecodingBlock(b.ln_1, b.attn, b.ln_2, b.mlp) for b in cast("Iterable[Block]", self.h)]
+        return CachedDecoder(self.embed, blocks, self.ln_f, self.wte.weight, self.config.context)
 
 
 def normal_init(module: nn.Module) -> None:

@@ -9,6 +9,7 @@ For observations that are vectors; left out: the convolutions that the Atari net
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,7 @@ class QNetwork(Pretrained):
         super().__init__()
         c = self.config = config
         sizes = [c.observations, *[c.width] * c.depth]
-        self.hidden = nn.ModuleList(nn.Linear(i, o) for i, o in zip(sizes, sizes[1:], strict=False))
+        self.hidden = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
         self.out = nn.Linear(sizes[-1], c.actions)
 
     def forward(self, observation: Tensor) -> Tensor:

@@ -14,8 +14,6 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.nn.cache import LayerCache
-
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """(b, t, h·k) -> (b, h, t, k)"""
@@ -28,10 +26,7 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention of every position to itself and the positions before it.
-
-    With a cache, x holds only the new tokens; their keys and values join those of the tokens before.
-    """
+    """Multi-head attention of every position to itself and the positions before it."""
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__()
@@ -41,12 +36,7 @@ class CausalSelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))  # (b, h, t, k)
-        if cache is None:
-            p = self.dropout if self.training else 0.0
-            o = F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True)
-        else:
-            k, v, mask = cache.extend(k, v)
-            o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.out(join_heads(o))
+        p = self.dropout if self.training else 0.0
+        return self.out(join_heads(F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True)))

@@ -3,7 +3,7 @@
     K ← [K; x W^K],  V ← [V; x W^V]        then attention(x W^Q, K, V)
 
 A key or value never depends on later tokens (causality), so it is computed once and kept: T tokens cost Σ t = O(T²)
-query-key products instead of Σ t² = O(T³). Inference only; per layer [batch, heads, length, head size].
+query-key products instead of Σ t² = O(T³). For inference only.
 
 Static buffers of the final length: no reallocation while tokens arrive. Prompts of different lengths are padded on the
 left; `pad[b]` counts the padding, whose keys no query sees.
@@ -13,74 +13,60 @@ Systems: kv-cache
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 
-class Cache:
-    """Keys and values of every layer for `length` positions; `used` of them are filled."""
+class Layer(NamedTuple):
+    """One layer's share for the next t tokens, after s - t others."""
 
-    def __init__(
-        self, depth: int, batch: int, heads: int, length: int, head_size: int, pad: Tensor | None, like: Tensor
-    ):
-        self.length, self.used, self.pad = length, 0, pad
-        self.device = like.device
-        self.layers = [LayerCache(self, like.new_zeros(2, batch, heads, length, head_size)) for _ in range(depth)]
-        self.masked: tuple[int, int, Tensor | None] = (-1, -1, None)
+    new: Tensor
+    """(2, b, h, t, k): where their keys and values go"""
+    k: Tensor
+    """(b, h, s, k): all keys, the new ones last"""
+    v: Tensor
+    mask: Tensor | None
+    """(b or 1, 1, t, s): 0 where a query may look and -inf where it may not; None: everywhere"""
+
+
+class Cache:
+    """Keys and values (depth, 2, b, h, length, k) of every layer; `used` positions are filled."""
+
+    def __init__(self, kv: Tensor, pad: Tensor | None = None):
+        self.kv, self.pad, self.used = kv, pad, 0
 
     def positions(self, t: int) -> Tensor:
         """Positions of the next t tokens: (t,), or (b, t) when prompts were padded."""
-        positions = torch.arange(self.used, self.used + t, device=self.device)
+        positions = torch.arange(self.used, self.used + t, device=self.kv.device)
         return positions if self.pad is None else (positions - self.pad[:, None]).clamp(min=0)
 
-    def advance(self, t: int) -> None:
-        """The next t positions are filled, in every layer."""
-        self.used += t
+    def extend(self, t: int) -> list[Layer]:
+        """Room for t more tokens, in every layer."""
+        start, end = self.used, self.used + t
+        new, filled = self.kv[:, :, :, :, start:end].unbind(0), self.kv[:, :, :, :, :end].unbind(0)
+        mask = self.mask(t)
+        self.used = end
+        return [Layer(room, k, v, mask) for room, (k, v) in zip(new, filled, strict=True)]
 
     def mask(self, t: int) -> Tensor | None:
-        """Which of the used + t keys the next t queries see; None when they see all of them."""
+        """Which of the used + t keys the next t queries see."""
         if self.pad is None and t == 1:
             return None
-        if self.masked[:2] != (self.used, t):  # made once for all layers
-            self.masked = (self.used, t, self.new_mask(t))
-        return self.masked[2]
-
-    def new_mask(self, t: int) -> Tensor:
-        s = self.used + t
-        seen = torch.ones(t, s, dtype=torch.bool, device=self.device).tril(diagonal=self.used)
-        if self.pad is None:
-            return seen
-        real = (torch.arange(s, device=self.device) >= self.pad[:, None])[:, None, None, :]
-        # A padded query sees itself: a row without any key would be NaN.
-        return (seen & real) | torch.eye(t, s, dtype=torch.bool, device=self.device).roll(self.used, 1)
+        s, device = self.used + t, self.kv.device
+        seen = torch.ones(1, 1, t, s, dtype=torch.bool, device=device).tril(diagonal=self.used)
+        if self.pad is not None:
+            real = (torch.arange(s, device=device) >= self.pad[:, None])[:, None, None, :]
+            # A padded query sees itself: a row without any key would be NaN.
+            seen = (seen & real) | torch.eye(t, s, dtype=torch.bool, device=device).roll(self.used, 1)
+        return self.kv.new_zeros(seen.shape).masked_fill_(~seen, -math.inf)
 
     def reorder(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order; a row may be taken more than once (beams)."""
-        for layer in self.layers:
-            layer.reorder(rows, self.used)
+        filled = self.kv[:, :, :, :, : self.used].index_select(2, rows)
+        if len(rows) != self.kv.shape[2]:
+            self.kv = self.kv.new_zeros(*self.kv.shape[:2], len(rows), *self.kv.shape[3:])
+        self.kv[:, :, :, :, : self.used] = filled  # only what is filled moves
         self.pad = None if self.pad is None else self.pad[rows]
-        self.masked = (-1, -1, None)
-
-
-class LayerCache:
-    """One layer's share of the cache: keys and values (2, b, h, length, k)."""
-
-    def __init__(self, cache: Cache, kv: Tensor):
-        self.cache, self.kv = cache, kv
-        self.k, self.v = kv.unbind(0)
-
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Store the new keys and values (b, h, t, k); return all so far, and the mask of the new queries."""
-        start, t = self.cache.used, k.shape[2]
-        self.k.narrow(2, start, t).copy_(k)
-        self.v.narrow(2, start, t).copy_(v)
-        end = start + t
-        return self.k.narrow(2, 0, end), self.v.narrow(2, 0, end), self.cache.mask(t)
-
-    def reorder(self, rows: Tensor, used: int) -> None:
-        """Only what is filled moves; the room behind it is kept when the number of rows is the same."""
-        filled = self.kv[:, :, :, :used].index_select(1, rows)
-        if len(rows) != self.kv.shape[1]:
-            self.kv = self.kv.new_zeros(2, len(rows), *self.kv.shape[2:])
-            self.k, self.v = self.kv.unbind(0)
-        self.kv[:, :, :, :used] = filled

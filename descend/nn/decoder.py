@@ -1,57 +1,114 @@
-"""A language model in the middle of writing: its key-value cache and its fast linear maps behind three calls.
+"""Decoding with a key-value cache: a transformer in the middle of writing.
 
     start(prompts) -> logits,   step(tokens) -> logits,   reorder(rows)
 
-This is what `descend.sampling` decodes with. A model offers `hidden` (everything before the logits, with a cache),
-`unembedding` (the matrix that makes logits of it) and `cache`; only the last position of a prompt gets logits.
+    x = E[token] + …                               only for the new tokens
+    x = block_l(x, cache_l)                        l = 1..depth: their keys and values join the cache
+    logits = norm(x_last) Uᵀ                       only for the last position
+
+This is the fast form of a model's forward and gives the same numbers to rounding. A step has little arithmetic, so what
+surrounds it counts: the weights are taken out of their modules, whose calls would cost a third of the time, and linear
+maps read them at the speed of the memory (`descend.nn.few_rows`). Dropout is off, whatever mode the model is in.
+
+A decoder shares the weights of its model. What it packs for several rows is a copy: after training on, make a new one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from descend.nn.cache import Cache
-from descend.nn.few_rows import FewRows, decoding_copy, fits
+from descend.nn.attention import CausalSelfAttention
+from descend.nn.cache import Cache, Layer
+from descend.nn.few_rows import FewRows
+from descend.nn.mlp import MLP
 
 
-class LanguageModel(Protocol):
-    """What a decoder asks of an `nn.Module`."""
+def plain_norm(norm: nn.LayerNorm) -> Callable[[Tensor], Tensor]:
+    """The same map without the module around it."""
+    shape, weight, bias, eps = norm.normalized_shape, norm.weight.detach(), norm.bias.detach(), norm.eps
+    return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
-    def hidden(self, tokens: Tensor, cache: Cache | None = None) -> Tensor:
-        """tokens (b, t) -> (b, t, d): what the logits are read from."""
 
-    def unembedding(self) -> Tensor:
-        """(v, d): logits = hidden Uᵀ."""
+def plain_linear(linear: nn.Linear) -> FewRows:
+    if type(linear) is not nn.Linear:  # an adapter around it would be lost
+        raise ValueError(f"a {type(linear).__name__} cannot be decoded with: merge it into a plain nn.Linear first")
+    return FewRows(linear.weight, linear.bias)
 
-    def cache(self, batch: int, length: int, pad: Tensor | None = None) -> Cache:
-        """An empty key-value cache for `length` positions."""
+
+class DecodingBlock:
+    """y = x + attention(norm(x)),  x' = y + mlp(norm(y)), for the rows x (b·t, d) of the new tokens."""
+
+    def __init__(self, ln_1: nn.LayerNorm, attn: CausalSelfAttention, ln_2: nn.LayerNorm, mlp: MLP):
+        self.norm_1, self.norm_2 = plain_norm(ln_1), plain_norm(ln_2)
+        self.maps = [plain_linear(m) for m in (attn.qkv, attn.out, mlp.up, mlp.down)]
+        self.heads = attn.heads
+        self.activation = mlp.activation
+
+    def __call__(self, x: Tensor, layer: Layer) -> Tensor:
+        qkv, out, up, down = self.maps
+        _, b, h, t, k = layer.new.shape
+        y = qkv(self.norm_1(x)).view(b, t, 3, h, k).permute(2, 0, 3, 1, 4)  # (3, b, h, t, k)
+        layer.new.copy_(y[1:])
+        x = x + out(attend(y[0], layer).transpose(1, 2).reshape(b * t, h * k))
+        return x + down(self.activation(up(self.norm_2(x))))
+
+
+def attend(q: Tensor, layer: Layer) -> Tensor:
+    """softmax(Q Kᵀ / √k + M) V, (b, h, t, k). For one query per sequence two batched products are faster."""
+    b, h, t, k = q.shape
+    if t > 1 or b == 1:
+        return F.scaled_dot_product_attention(q, layer.k, layer.v, attn_mask=layer.mask)
+    s = layer.k.shape[2]
+    q = q.reshape(b * h, 1, k).transpose(1, 2) * (1 / math.sqrt(k))
+    scores = torch.bmm(layer.k.view(b * h, s, k), q).view(b, h, 1, s)
+    a = (scores if layer.mask is None else scores + layer.mask).softmax(-1)
+    return torch.bmm(a.view(b * h, 1, s), layer.v.view(b * h, s, k)).view(b, h, 1, k)
 
 
 class CachedDecoder:
-    """Each step runs the model on the new token alone. The weights are those at the time it was made."""
+    """What `descend.sampling` writes with: embedding, blocks, final norm and the matrix that makes logits."""
 
-    def __init__(self, model: Any, context: int):
+    def __init__(
+        self,
+        embed: Callable[[Tensor, Tensor], Tensor],
+        blocks: Sequence[DecodingBlock],
+        norm: nn.LayerNorm,
+        unembedding: Tensor,
+        context: int,
+    ):
+        self.embed, self.blocks, self.norm = embed, blocks, plain_norm(norm)
+        self.head = FewRows(unembedding, None)
         self.context = context
-        self.model: LanguageModel = decoding_copy(model)
-        head = model.unembedding()
-        self.head = FewRows(head, None) if fits(head) else lambda x: F.linear(x, head)
 
     @torch.inference_mode()
     def start(self, tokens: Tensor, pad: Tensor, length: int) -> Tensor:
         """Read the prompts (b, t), whose first `pad[b]` tokens are padding; logits (b, v) after each."""
-        self.memory = self.model.cache(len(tokens), length, pad if pad.any() else None)
-        return self.head(self.model.hidden(tokens, self.memory)[:, -1])
+        heads = self.blocks[0].heads
+        shape = len(self.blocks), 2, len(tokens), heads, length, self.head.inputs // heads
+        self.cache = Cache(self.head.w.new_zeros(shape), pad if pad.any() else None)
+        return self.read(tokens)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token (b,) of each row; logits (b, v) of the token after it."""
-        return self.head(self.model.hidden(tokens[:, None], self.memory)[:, 0])
+        if len(tokens) > 1 and self.head.panels is None:
+            for linear in [self.head, *(m for block in self.blocks for m in block.maps)]:
+                linear.pack()
+        return self.read(tokens[:, None])
 
     @torch.inference_mode()
     def reorder(self, rows: Tensor) -> None:
         """Go on with these rows, in this order."""
-        self.memory.reorder(rows)
+        self.cache.reorder(rows)
+
+    def read(self, tokens: Tensor) -> Tensor:
+        b, t = tokens.shape
+        x = self.embed(tokens, self.cache.positions(t)).reshape(b * t, -1)
+        for block, layer in zip(self.blocks, self.cache.extend(t), strict=True):
+            x = block(x, layer)
+        return self.head(self.norm(x.view(b, t, -1)[:, -1]))

@@ -4,14 +4,14 @@
     δ_t = r_t + γ V(s_{t+1}) − V(s_t)                           temporal-difference error
     A_t = Σ_k (γλ)^k δ_{t+k} = δ_t + γλ A_{t+1}                 generalized advantage estimate (GAE)
 
-λ = 0 leaves the one-step error δ_t, λ = 1 the return minus V(s_t). All tensors are (b, t): one row for each environment,
+λ = 0 leaves the one-step error δ_t, λ = 1 the return minus V(s_t). All tensors are (b, t): a row for each environment,
 time along the last axis. r_t is the reward that follows the action at t (S940 9.2; 9.1 calls the same reward R_{t+1}).
 
 Two ways to stop are kept apart. `terminated`: the world ended, nothing follows, so V(s_{t+1}) counts as 0. `ended`:
 terminated or cut off by a time limit; the sums stop here because the next step belongs to another episode, but after a
 cut-off V of the last state seen still stands for the rewards that would have come.
 
-Left out of the books and taken from the usual practice: the estimator itself (S940 9.3 asks for an advantage and names none).
+The estimator is not the books': S940 9.3 asks for an advantage and names none; this is the usual one.
 """
 
 from __future__ import annotations

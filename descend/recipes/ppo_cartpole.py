@@ -1,4 +1,4 @@
-"""ppo-cartpole: an actor and a critic balance a pole, from rollouts of sixteen carts. No download, half a minute on a laptop."""
+"""ppo-cartpole: an actor and a critic balance a pole, from rollouts of sixteen carts. No download."""
 
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam
@@ -17,11 +17,11 @@ RECIPE = ProximalPolicy(
     schedule=Linear(),
     ppo=Proximal(gamma=0.99, lam=0.95, eps=0.2, epochs=8, minibatches=4),
     loop=Loop(
-        steps=100,
+        steps=60,
         batch=16,
         clip=0.5,
         eval_every=5,
-        save_every=25,
+        save_every=20,
         watch="max return",
         threads=1,
         precision="float32",

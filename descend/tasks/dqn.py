@@ -4,7 +4,8 @@
     L(θ) = E_D[(y − Q(s, a; θ))²]
     θ⁻ ← θ every C moves (hard), or θ⁻ ← τ θ + (1 − τ) θ⁻ after each (soft)
 
-Without the copy the target would move with every step. A time limit is not an end: only termination stops the bootstrap.
+Without the copy the target would move with every step. A time limit is not an end: only termination stops the
+bootstrap.
 Left out, as in the books: double Q-learning, prioritised replay, the Huber loss.
 
 Systems: dqn

@@ -5,8 +5,8 @@
     A_t: generalized advantage estimate with V before the first move;   G_t = A_t + V(s_t)
 
 The books fix ε = 0.2 (VOM) and leave the estimator, the value loss, the entropy term and the epochs open; these are the
-usual ones. A is standardised over the batch before it enters the surrogate. Left out: clipping of the value loss, stopping by
-KL. The actions' distribution is an argument, so discrete and continuous actions share every line.
+usual ones. A is standardised over the batch before it enters the surrogate. Left out: clipping of the value loss,
+stopping by KL. The actions' distribution is an argument, so discrete and continuous actions share every line.
 
 Systems: ppo
 """

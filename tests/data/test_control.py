@@ -82,9 +82,7 @@ def test_open_episodes_come_back_to_the_bit(name: str) -> None:
     state = through_json(envs.state_dict())
     again = Environments(name, 3, seed=4)
     again.load_state_dict(state)
-    for a, b in zip(
-        play(envs, np.random.default_rng(1), 250), play(again, np.random.default_rng(1), 250), strict=True
-    ):
+    for a, b in zip(play(envs, np.random.default_rng(1), 250), play(again, np.random.default_rng(1), 250), strict=True):
         for key in a:
             assert np.array_equal(a[key], b[key]), key
     assert envs.finished == again.finished

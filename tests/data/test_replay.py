@@ -59,7 +59,7 @@ def test_a_sample_is_whole_rows_and_knows_their_numbers() -> None:
 def test_a_memory_of_another_size_is_refused() -> None:
     buffer = ReplayBuffer(5)
     buffer.add(numbered(0, 9))
-    with pytest.raises(Mistake, match="holds 5 rows; resume with the same --data.capacity"):
+    with pytest.raises(Mistake, match="holds 5 rows; resume with the same"):
         ReplayBuffer(6).load_state_dict(buffer.state_dict())
 
 

@@ -28,7 +28,9 @@ def test_time_runs_along_the_second_axis() -> None:
     first, second = next(rollouts), next(rollouts)
     assert first["observation"].shape == (3, 40, 2)
     assert first["ids"].tolist() == [0, 1, 2]
-    both = {name: torch.cat([first[name], second[name]], 1) for name in ("observation", "next", "terminated", "truncated")}
+    both = {
+        name: torch.cat([first[name], second[name]], 1) for name in ("observation", "next", "terminated", "truncated")
+    }
     ended = both["terminated"] | both["truncated"]
     assert both["terminated"].any()
     assert both["truncated"].any()

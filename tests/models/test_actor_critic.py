@@ -44,7 +44,7 @@ def test_the_first_policy_is_nearly_uniform() -> None:
 
 def test_actor_and_critic_share_no_weight() -> None:
     for model, o in ((ActorCritic(ActorCriticConfig()), 4), (GaussianActorCritic(GaussianActorCriticConfig()), 3)):
-        out, value = model(torch.randn(2, 7, o))  # any leading shape: rows and time
+        _, value = model(torch.randn(2, 7, o))  # any leading shape: rows and time
         assert value.shape == (2, 7)
         value.sum().backward()
         assert all(p.grad is None for p in model.actor.parameters())

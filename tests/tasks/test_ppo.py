@@ -124,7 +124,7 @@ def test_every_epoch_visits_every_step_once() -> None:
     asked = orders(draw=0)
     assert [len(steps) for steps in asked] == 3 * [12, 12, 8, 8]
     for epoch in range(3):
-        assert sorted(sum(asked[4 * epoch : 4 * epoch + 4], [])) == list(range(40))
+        assert sorted(step for steps in asked[4 * epoch : 4 * epoch + 4] for step in steps) == list(range(40))
         assert sorted(step // 10 for step in asked[4 * epoch]) == 3 * [0] + 3 * [1] + 3 * [2] + 3 * [3]
     assert asked[:4] != asked[4:8]
 
@@ -136,8 +136,10 @@ def test_slices_of_the_environments_are_slices_of_every_minibatch() -> None:
     batch = seen(task, rollout())
     halves = [{name: x[:2] for name, x in batch.items()}, {name: x[2:] for name, x in batch.items()}]
     together = zip(task.moves(batch), *(task.moves(half) for half in halves), strict=True)
-    for count, ((_, whole), (_, first), (_, second)) in enumerate(together, start=1):
+    count = 0
+    for (_, whole), (_, first), (_, second) in together:
         close(whole(), (first() + second()) / 2)
+        count += 1
     assert count == 12
 
 
@@ -179,7 +181,9 @@ def learn(task: PPO, reward: Callable[[Tensor], Tensor], rounds: int, lr: float)
 def test_learns_which_action_pays() -> None:
     torch.manual_seed(0)
     pays = torch.tensor([0.0, 1.0, 0.2])
-    task = PPO(ActorCritic(ActorCriticConfig(3, 3, 16, 1)), Categorical, Proximal(epochs=4, minibatches=1), nobody, seed=0)
+    task = PPO(
+        ActorCritic(ActorCriticConfig(3, 3, 16, 1)), Categorical, Proximal(epochs=4, minibatches=1), nobody, seed=0
+    )
     learn(task, lambda action: pays[action], rounds=15, lr=0.03)
     observation = torch.randn(50, 3)
     assert (task.greedy(observation) == 1).all()
@@ -192,9 +196,9 @@ def test_learns_a_continuous_action() -> None:
     torch.manual_seed(0)
     best = torch.tensor([0.5, -1.0])
     model = GaussianActorCritic(GaussianActorCriticConfig(3, 2, 16, 1))
-    task = PPO(model, Gaussian, Proximal(epochs=8, minibatches=1), nobody, seed=0)
-    learn(task, lambda action: -(action - best).square().sum(-1), rounds=40, lr=0.02)
+    task = PPO(model, Gaussian, Proximal(epochs=4, minibatches=1), nobody, seed=0)
+    learn(task, lambda action: -(action - best).square().sum(-1), rounds=60, lr=0.01)
     with torch.no_grad():
         away = (task.greedy(torch.randn(50, 3)) - best).norm(dim=-1)
-    assert away.mean() < 0.15  # it starts at 1.1
-    assert (model.log_sigma.exp() < 0.7).all()  # it starts at 1
+    assert away.mean() < 0.1  # it starts at 1.1
+    assert (model.log_sigma.exp() < 0.3).all()  # it starts at 1

@@ -1,13 +1,14 @@
 """Control: learn to act in a gymnasium environment, with a replay memory (DeepQ) or on-policy (ProximalPolicy).
 
-Evaluation plays whole episodes greedily. Validation and test episodes start from seeds of their own, so the checkpoint that
-validation selects is tested on episodes that had no part in selecting it.
+Evaluation plays whole episodes greedily. Validation and test episodes start from seeds of their own, so the checkpoint
+that validation selects is tested on episodes that had no part in selecting it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from descend.models.gaussian_actor_critic import GaussianActorCritic, GaussianAc
 from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.ops.actions import Categorical, Gaussian
 from descend.optim.rules import Adam
-from descend.optim.schedules import Constant, Linear
+from descend.optim.schedules import Linear
 from descend.recipes.kinds.recipe import Recipe
 from descend.tasks.dqn import DQN, Hard
 from descend.tasks.ppo import PPO, Proximal
@@ -68,12 +69,12 @@ class Play:
 class DeepQ(Recipe):
     """DQN: an ε-greedy stream into a replay memory, a target network that follows."""
 
-    model: QNetworkConfig = QNetworkConfig()
-    data: Memory = Memory()
-    optim: Adam = Adam()
-    schedule: Constant | Linear = Constant()
-    explore: Explore = Explore()
-    target: Hard = Hard()
+    model: QNetworkConfig = field(default_factory=QNetworkConfig)
+    data: Memory = field(default_factory=Memory)
+    optim: Any = field(default_factory=Adam)
+    schedule: Any = field(default_factory=Linear)
+    explore: Explore = field(default_factory=Explore)
+    target: Any = field(default_factory=Hard)
     gamma: float = 0.99
     """Discount."""
 
@@ -81,7 +82,9 @@ class DeepQ(Recipe):
         loop, data = self.loop, self.data
         spaces = spaces_of(data.env)
         if not spaces.finite:
-            raise Mistake(f"--data.env {data.env}: Q-learning needs a finite set of actions; use a PPO recipe for this one")
+            raise Mistake(
+                f"--data.env {data.env}: Q-learning needs a finite set of actions; use a PPO recipe for this one"
+            )
         rank, world = one_copy(loop.parallel)
         torch.manual_seed(loop.seed)
         model = QNetwork(replace(self.model, observations=spaces.observations, actions=spaces.actions))
@@ -109,17 +112,19 @@ class DeepQ(Recipe):
 class ProximalPolicy(Recipe):
     """PPO: rollouts of the policy as it is, several epochs on each."""
 
-    model: ActorCriticConfig = ActorCriticConfig()
-    data: Play = Play()
-    optim: Adam = Adam()
-    schedule: Constant | Linear = Linear()
+    model: ActorCriticConfig = field(default_factory=ActorCriticConfig)
+    data: Play = field(default_factory=Play)
+    optim: Any = field(default_factory=Adam)
+    schedule: Any = field(default_factory=Linear)
     ppo: Proximal = field(default_factory=Proximal)
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
         spaces = spaces_of(data.env)
         if not 1 <= self.ppo.minibatches <= data.length:
-            raise Mistake(f"--ppo.minibatches {self.ppo.minibatches}: use 1 to {data.length}, the steps of --data.length")
+            raise Mistake(
+                f"--ppo.minibatches {self.ppo.minibatches}: use 1 to {data.length}, the steps of --data.length"
+            )
         rank, world = one_copy(loop.parallel)
         torch.manual_seed(loop.seed)
         model = actor_critic(self.model, spaces)
@@ -175,7 +180,9 @@ def curve(envs: Environments) -> Exhibit:
         "x_label": "environment steps",
         "y_label": "return",
     }
-    return Exhibit("curve", "Episodes while learning", content, "Every finished training episode, exploration included.")
+    return Exhibit(
+        "curve", "Episodes while learning", content, "Every finished training episode, exploration included."
+    )
 
 
 def maps(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Exhibit]:
