@@ -33,7 +33,8 @@ def make_env(name: str) -> gymnasium.Env:
     try:
         env = gymnasium.make(name, disable_env_checker=True)
     except gymnasium.error.Error as error:
-        hint = nearest(name, gymnasium.registry) or " " + " ".join(str(error).split())
+        hint = "" if name in gymnasium.registry else nearest(name, gymnasium.registry)
+        hint = hint or " " + " ".join(str(error).split())
         raise Mistake(f"--data.env {name}: gymnasium cannot make it.{hint}") from None
     seen, taken = env.observation_space, env.action_space
     if not isinstance(seen, gymnasium.spaces.Box) or len(seen.shape) != 1:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
 
 from descend.data.arrays import check_labels
 from descend.data.idx import read_idx
@@ -44,6 +43,8 @@ class Digits:
 
 def embedded(valid: float = 0.15, test: float = 0.15) -> Splits:
     """scikit-learn's digits, grey values 0..16 brought to 0..1."""
+    from sklearn.datasets import load_digits  # here, since it takes a second to import
+
     bunch = load_digits()
     return _split(_images(bunch.images / 16, bunch.target), valid, test, classes=10)
 

@@ -1,4 +1,4 @@
-"""gpt2-chars: a GPT-2 of nanoGPT's CPU size, character by character: 4 layers, width 128, context 64, batch 12, 2000 steps."""
+"""gpt2-chars: character by character at nanoGPT's CPU size: 4 layers, width 128, context 64, batch 12, 2000 steps."""
 
 from descend.data.text import Text
 from descend.models.gpt2 import GPT2Config
@@ -9,6 +9,8 @@ from descend.train.protocol import Loop
 
 RECIPE = LanguageRecipe(
     about="a character-level GPT-2 of nanoGPT's CPU size (any text: --data.path FILE)",
+    parameters=847_616,
+    takes="2 min",
     model=GPT2Config(context=64, width=128, depth=4, heads=4, dropout=0.0),
     data=Text(tokenizer="characters"),
     optim=AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1),

@@ -1,4 +1,4 @@
-"""gpt2-pydoc: a small GPT-2 learns the language reference that ships with Python. No download, a few minutes on a laptop."""
+"""gpt2-pydoc: a small GPT-2 learns the language reference that ships with Python. No download, minutes on a laptop."""
 
 from descend.data.text import Text
 from descend.models.gpt2 import GPT2Config
@@ -9,6 +9,8 @@ from descend.train.protocol import Loop
 
 RECIPE = LanguageRecipe(
     about="a small GPT-2 on the Python documentation (or any text: --data.path FILE)",
+    parameters=2_001_024,
+    takes="2 min",
     model=GPT2Config(context=128, width=192, depth=4, heads=6, dropout=0.0),
     data=Text(tokenizer="bpe", vocab=1024),
     optim=AdamW(lr=2e-3, betas=(0.9, 0.98), weight_decay=0.1),

@@ -105,7 +105,12 @@ def gather(value: Any) -> Any:
 
 
 def scatter(whole: Tensor, like: Tensor) -> Tensor:
-    """A whole tensor cut as `like` is, when that is sharded."""
-    if isinstance(like, DTensor) and whole.shape == like.shape:
+    """A whole tensor cut as `like` is, when that is sharded, and laid out in memory as it is.
+
+    The layout matters: torch's fused optimizers step wrongly when a moment's strides differ from its parameter's.
+    """
+    if whole.shape != like.shape:
+        return whole
+    if isinstance(like, DTensor):
         return distribute_tensor(whole, like.device_mesh, like.placements)
-    return whole
+    return torch.empty_like(like, dtype=whole.dtype).copy_(whole)

@@ -90,7 +90,7 @@ class Loop:
     steps: int = 1000
     """Optimizer steps in all."""
     batch: int = 32
-    """Examples in a step (over all micro-batches and processes)."""
+    """Examples in a step (over all micro-batches and processes); 0: all of them, where the data is finite."""
     accumulate: int = 1
     """Micro-batches that a step is split into, to save memory."""
     clip: float = 0.0

@@ -70,7 +70,7 @@ def _fit(
             result = fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
     if not result.reason.startswith("SIG"):
         write_report(run.folder, [])  # first without: making the exhibits may fail, and the curves are there already
-        write_report(run.folder, exhibits(parts, run))
+        write_report(run.folder, exhibits(parts if world.size == 1 else recipe.build(), run))
     return result
 
 

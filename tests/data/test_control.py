@@ -135,6 +135,7 @@ def test_evaluation_episodes_are_the_same_at_every_walk() -> None:
     ("name", "message"),
     [
         ("CartPole-v11", "--data.env CartPole-v11: .* Did you mean 'CartPole-v1'"),
+        ("Absent-v0", "--data.env Absent-v0: gymnasium cannot make it. pip install absent"),
         ("FrozenLake-v1", "observations are Discrete"),
         ("no such thing", "--data.env no such thing: gymnasium cannot make it"),
     ],

@@ -1,4 +1,4 @@
-"""Two small environments whose every step is known, registered with gymnasium for the tests."""
+"""Small environments whose every step is known, registered with gymnasium for the tests."""
 
 from __future__ import annotations
 
@@ -41,5 +41,10 @@ class Moody(Counter):
         return self._look(), {}
 
 
+def absent() -> gymnasium.Env:
+    raise gymnasium.error.DependencyNotInstalled("pip install absent")
+
+
+gymnasium.register("Absent-v0", absent)
 gymnasium.register("Counter-v0", Counter, max_episode_steps=LIMIT)
 gymnasium.register("Moody-v0", Moody, max_episode_steps=LIMIT)

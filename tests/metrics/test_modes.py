@@ -35,11 +35,11 @@ def test_true_samples() -> None:
     expected = 1 - math.exp(-4.5)
     assert abs(scores["quality"] - expected) < 4 * math.sqrt(expected * (1 - expected) / N)
     assert scores["modes"] == 8
-    assert scores["overlap"] == pytest.approx(scores["quality"], abs=1e-6)
+    close(torch.tensor(scores["overlap"]), torch.tensor(scores["quality"]))
 
 
 def test_a_constant_generator() -> None:
-    assert means(MU[3].expand(N, 2)) == pytest.approx({"quality": 1.0, "modes": 1.0, "overlap": 1 / 8})
+    assert means(MU[3].expand(N, 2)) == {"quality": 1.0, "modes": 1.0, "overlap": 1 / 8}
 
 
 @pytest.mark.parametrize("kept", [2, 4])
@@ -47,7 +47,7 @@ def test_collapse_to_some_modes(kept: int) -> None:
     scores = means(around(torch.arange(kept)))
     assert scores["modes"] == kept
     assert scores["quality"] > 0.98
-    assert scores["overlap"] == pytest.approx(kept / 8)
+    assert scores["overlap"] == kept / 8
 
 
 def test_points_between_the_modes() -> None:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import descend.models as models
-from descend.models.mlp import MLP, MLPConfig, Partial
+from descend.errors import Mistake
+from descend.models.mlp import LAYOUT, MLP, MLPConfig, Partial
 from descend.weights.layout import config_from_json
 from tests.close import close
 
@@ -148,5 +149,5 @@ def test_gradcheck() -> None:
 def test_wrong_configs_are_named() -> None:
     with pytest.raises(ValueError, match="2 activations for 3 hidden layers"):
         MLPConfig(hidden=(4, 4, 4), activations=("relu", "tanh"))
-    with pytest.raises(Exception, match=r"config.json: activation 'swish' is unknown; known: identity, relu"):
-        config_from_json(MLPConfig, models.mlp.LAYOUT, {"head": "swish"}, Path("config.json"))  # type: ignore[attr-defined]
+    with pytest.raises(Mistake, match=r"config.json: activation 'swish' is unknown; known: identity, relu"):
+        config_from_json(MLPConfig, LAYOUT, {"head": "swish"}, Path("config.json"))

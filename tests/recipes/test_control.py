@@ -98,6 +98,8 @@ def test_exhibits_are_the_curve_and_two_maps() -> None:
             replace(SMALL_Q, data=Memory(env="Pendulum-v1")),
             "Q-learning needs a finite set of actions; use a PPO recipe",
         ),
+        (replace(SMALL_Q, data=Memory(copies=0)), "--data.copies 0: use at least 1"),
+        (replace(SMALL_PPO, data=Play(length=0)), "--data.length 0: use at least 1"),
         (replace(SMALL_PPO, ppo=Proximal(minibatches=9)), "--ppo.minibatches 9: use 1 to 8"),
         (replace(SMALL_PPO, loop=Loop(batch=4, accumulate=3)), "--batch 4 cannot be cut into 3 micro-batches"),
     ],

@@ -20,7 +20,7 @@ def random_chain(k: int, seed: int, sharpness: float = 2.0) -> Tensor:
     return (sharpness * z).softmax(-1)
 
 
-WORDS = "The nice dog car woman house guy has runs and is drives turns".split()
+WORDS = ["The", "nice", "dog", "car", "woman", "house", "guy", "has", "runs", "and", "is", "drives", "turns"]
 BRANCHES = {
     "The": {"nice": 0.5, "dog": 0.4, "car": 0.1},
     "nice": {"woman": 0.4, "house": 0.3, "guy": 0.3},

@@ -134,14 +134,14 @@ def test_is_transformers_beam_search(gpt2: GPT2, theirs: object, alpha: float, b
     prompts = torch.tensor([[1, 2, 3], [40, 5, 6], [7, 50, 9], [33, 22, 11]])
     found = theirs.generate(  # type: ignore[attr-defined]
         prompts, attention_mask=torch.ones_like(prompts), max_new_tokens=9, num_beams=beams, do_sample=False,
-        length_penalty=alpha, early_stopping="never", eos_token_id=[9, 30, 44], pad_token_id=0,
+        length_penalty=alpha, early_stopping="never", eos_token_id=[9, 30, 44], pad_token_id=60,
         return_dict_in_generate=True, output_scores=True,
     )  # fmt: skip
     ours = beam_search(gpt2.decoder(), prompts, beams, tokens=9, alpha=alpha, stop=[9, 30, 44])
     for row, hypotheses in zip(found.sequences[:, 3:].tolist(), ours, strict=True):
         best = hypotheses[0].tokens
         assert row[: len(best)] == best
-        assert not any(row[len(best) :])
+        assert set(row[len(best) :]) <= {60}
     close(torch.tensor([h[0].score for h in ours]), found.sequences_scores)
 
 

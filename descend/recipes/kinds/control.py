@@ -80,6 +80,8 @@ class DeepQ(Recipe):
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
+        at_least_one({"--data.copies": data.copies, "--data.capacity": data.capacity, "--data.valid": data.valid})
+        at_least_one({"--batch": loop.batch, "--explore.steps": self.explore.steps})
         spaces = spaces_of(data.env)
         if not spaces.finite:
             raise Mistake(
@@ -120,6 +122,7 @@ class ProximalPolicy(Recipe):
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
+        at_least_one({"--batch": loop.batch, "--data.length": data.length, "--data.valid": data.valid})
         spaces = spaces_of(data.env)
         if not 1 <= self.ppo.minibatches <= data.length:
             raise Mistake(
@@ -146,6 +149,12 @@ class ProximalPolicy(Recipe):
     def test(self) -> Iterable[Batch]:
         """The episodes of the final test."""
         return Episodes(TEST, self.data.test)
+
+
+def at_least_one(flags: dict[str, int]) -> None:
+    for flag, value in flags.items():
+        if value < 1:
+            raise Mistake(f"{flag} {value}: use at least 1")
 
 
 def actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic | GaussianActorCritic:

@@ -23,9 +23,9 @@ from descend.models import model_class
 from descend.models.lenet import LeNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.recipe import Recipe
+from descend.recipes.kinds.recipe import Recipe, micro_batch
 from descend.tasks.classify import Classify
-from descend.train.protocol import Batch, Exhibit, Loop, Parts, Stream
+from descend.train.protocol import Batch, Exhibit, Parts, Stream
 from descend.weights.pretrained import Pretrained
 
 SHOWN = 12  # images in the report
@@ -80,13 +80,6 @@ class ClassifyImages(Recipe):
         return InOrder(arrays(splits.test, Preprocessing.fit(splits)))
 
 
-def micro_batch(loop: Loop, batch: int) -> int:
-    """Examples in each of a step's micro-batches."""
-    if batch % loop.accumulate:
-        raise Mistake(f"--batch {batch} does not divide into --accumulate {loop.accumulate} micro-batches")
-    return batch // loop.accumulate
-
-
 def arrays(images: Images, prepare: Preprocessing) -> dict[str, Tensor]:
     return {"x": prepare(images.x), "y": images.y, "ids": images.ids}
 
@@ -112,9 +105,8 @@ def look(model: Pretrained, images: Images, prepare: Preprocessing) -> list[Exhi
     predicted, labels = p.argmax(dim=-1), prepare.labels
     counts = {"labels": list(labels), "counts": confusion(predicted, images.y, len(labels)).tolist()}
     true = images.y[:, None]
-    lead = p.scatter(1, true, 0).amax(dim=1) - p.gather(1, true).squeeze(
-        1
-    )  # of the best wrong class over the right one
+    # How far the best wrong class leads the right one; below 0 where the answer is right.
+    lead = p.scatter(1, true, 0).amax(dim=1) - p.gather(1, true).squeeze(1)
     worst = lead.argsort(descending=True, stable=True)[:SHOWN]
     captions = [
         f"record {int(images.ids[i])}: {labels[int(images.y[i])]}, "

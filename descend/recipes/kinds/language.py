@@ -15,7 +15,7 @@ from descend.metrics.language import bits_per_byte
 from descend.models.gpt2 import GPT2, GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.recipe import Recipe
+from descend.recipes.kinds.recipe import Recipe, micro_batch
 from descend.sampling.filters import Sampler
 from descend.sampling.generate import generate
 from descend.tasks.language import Language
@@ -40,14 +40,12 @@ class LanguageRecipe(Recipe):
         text = self.data.read()
         tokenizer = self.data.learn_tokenizer(text)
         train, valid = self.data.split(text, tokenizer, context)
-        if loop.batch % loop.accumulate:
-            raise Mistake(f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} micro-batches")
         torch.manual_seed(loop.seed)
         try:
             model = GPT2(replace(self.model, vocab=tokenizer.vocab))
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
-        micro = loop.batch // loop.accumulate
+        micro = micro_batch(loop, loop.batch)
         valid_bytes = len(tokenizer.decode(valid.tolist()).encode())
         return Parts(
             task=Language(model),

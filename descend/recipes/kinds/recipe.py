@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from descend.errors import Mistake
 from descend.train.protocol import Batch, Loop, Parts
 
 
@@ -31,3 +32,10 @@ class Recipe:
     def test(self) -> Iterable[Batch]:
         """The held-out batches that report once; none where the data has no third part."""
         return ()
+
+
+def micro_batch(loop: Loop, batch: int) -> int:
+    """Examples in each of a step's micro-batches."""
+    if batch % loop.accumulate:
+        raise Mistake(f"--batch {batch} does not divide into --accumulate {loop.accumulate} micro-batches")
+    return batch // loop.accumulate

@@ -39,7 +39,7 @@ def from_json(value: Any, where: str = "recipe.json") -> Any:
     kind = _find(value[CLASS], where)
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := set(fields) - known:
-        raise Mistake(f"{where}: {kind.__name__} has no field {sorted(unknown)[0]!r}; it was written by another version")
+        raise Mistake(f"{where}: {kind.__name__} has no field {sorted(unknown)[0]!r}; another version wrote it")
     return kind(**fields)
 
 

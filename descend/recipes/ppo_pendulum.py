@@ -1,0 +1,30 @@
+"""ppo-pendulum: the same actor and critic swing a pendulum up and hold it; an action is a torque, a number in [−2, 2]."""
+
+from descend.models.actor_critic import ActorCriticConfig
+from descend.optim.rules import Adam
+from descend.optim.schedules import Linear
+from descend.recipes.kinds.control import Play, ProximalPolicy
+from descend.tasks.ppo import Proximal
+from descend.train.protocol import Loop
+
+RECIPE = ProximalPolicy(
+    about="proximal policy optimization with continuous actions swings a pendulum up",
+    parameters=8_963,
+    takes="1 min",
+    model=ActorCriticConfig(width=64, depth=2),
+    data=Play(env="Pendulum-v1", length=64, valid=40),
+    optim=Adam(lr=2e-3, eps=1e-5),
+    schedule=Linear(),
+    ppo=Proximal(gamma=0.9, lam=0.95, eps=0.2, epochs=10, minibatches=4),
+    loop=Loop(
+        steps=150,
+        batch=16,
+        clip=0.5,
+        eval_every=10,
+        save_every=50,
+        watch="max return",
+        threads=1,
+        precision="float32",
+        compile="off",
+    ),
+)
