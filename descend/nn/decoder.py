@@ -10,7 +10,7 @@ This is the fast form of a model's forward and gives the same numbers to roundin
 surrounds it counts: the weights are taken out of their modules, whose calls would cost a third of the time, and linear
 maps read them at the speed of the memory (`descend.nn.few_rows`). Dropout is off, whatever mode the model is in.
 
-A decoder shares the weights of its model. What it packs for several rows is a copy: after training on, make a new one.
+A decoder shares the weights of its model: if they change, it goes on with the new ones.
 """
 
 from __future__ import annotations
@@ -96,9 +96,6 @@ class CachedDecoder:
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token (b,) of each row; logits (b, v) of the token after it."""
-        if len(tokens) > 1 and self.head.panels is None:
-            for linear in [self.head, *(m for block in self.blocks for m in block.maps)]:
-                linear.pack()
         return self.read(tokens[:, None])
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""ppo-pendulum: the same actor and critic swing a pendulum up and hold it; an action is a torque, a number in [−2, 2]."""
+"""ppo-pendulum: the same towers swing a pendulum up and hold it; an action is a torque, a number in [−2, 2]."""
 
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam
@@ -15,7 +15,7 @@ RECIPE = ProximalPolicy(
     data=Play(env="Pendulum-v1", length=64, valid=40),
     optim=Adam(lr=2e-3, eps=1e-5),
     schedule=Linear(),
-    ppo=Proximal(gamma=0.9, lam=0.95, eps=0.2, epochs=10, minibatches=4),
+    ppo=Proximal(gamma=0.95, lam=0.95, eps=0.2, epochs=10, minibatches=8),
     loop=Loop(
         steps=150,
         batch=16,

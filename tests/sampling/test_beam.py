@@ -138,6 +138,7 @@ def test_is_transformers_beam_search(gpt2: GPT2, theirs: object, alpha: float, b
         return_dict_in_generate=True, output_scores=True,
     )  # fmt: skip
     ours = beam_search(gpt2.decoder(), prompts, beams, tokens=9, alpha=alpha, stop=[9, 30, 44])
+    assert min(len(h[0].tokens) for h in ours) < 9 or alpha > 1  # some of them stop
     for row, hypotheses in zip(found.sequences[:, 3:].tolist(), ours, strict=True):
         best = hypotheses[0].tokens
         assert row[: len(best)] == best
