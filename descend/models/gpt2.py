@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from descend.nn.attention import CausalSelfAttention
 from descend.nn.decoder import CachedDecoder, DecodingBlock
+from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.theory.residual import residual_layers, residual_scale
 from descend.weights.layout import Layout
@@ -52,7 +53,7 @@ class Block(nn.Module):
         self.ln_1 = nn.LayerNorm(width, eps)
         self.attn = CausalSelfAttention(width, heads, dropout)
         self.ln_2 = nn.LayerNorm(width, eps)
-        self.mlp = MLP(width, 4 * width, nn.GELU(approximate="tanh"))
+        self.mlp = MLP(width, 4 * width, GELUTanh())
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
