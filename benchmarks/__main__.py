@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-import platform
+import json
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from descend.train.hardware import environment
 
+HERE = Path(__file__).parent
 NAMES = ("train_step", "decode", "overhead")
+HEAD = """# Speed
+
+Each pair took turns in one run; figures are of the best call. A ratio above its bar is good.
+
+| what | ours | theirs | unit | ratio | bar | note |
+|---|---:|---:|---|---:|---:|---|"""
 
 
 def main(names: list[str]) -> None:
-    rows = [row for name in names or NAMES for row in import_module(f"benchmarks.{name}").measure()]
+    """Measure, show each figure as it comes, and keep those of benchmarks that were not run this time."""
+    path = HERE / "RESULTS.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
     where = environment()
-    lines = [
-        "# Speed",
-        "",
-        f"{time.strftime('%Y-%m-%d %H:%M')}, {where['cpu']}, {torch.get_num_threads()} threads, "
-        f"Python {where['python']}, torch {where['torch']}, {platform.system()}.",
-        "Each pair took turns in one run; figures are of the best call. A ratio above its bar is good.",
-        "",
-        "| what | ours | theirs | unit | ratio | bar | note |",
-        "|---|---:|---:|---|---:|---:|---|",
-    ]
-    for row in rows:
-        ok = "" if float(row["ratio"]) >= float(row["bar"]) else " (not reached)"
-        lines.append(
-            f"| {row['name']} | {float(row['ours']):,.4g} | {float(row['theirs']):,.4g} | {row['unit']} "
-            f"| {float(row['ratio']):.2f}{ok} | {float(row['bar']):.2f} | {row['note']} |"
-        )
-    print("\n".join(lines))
-    if not names:
-        (Path(__file__).parent / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in names or NAMES:
+        rows = import_module(f"benchmarks.{name}").measure()
+        when = f"{time.strftime('%Y-%m-%d')}, {where['cpu']}, {torch.get_num_threads()} threads, torch {where['torch']}"
+        results[name] = [{**row, "when": when} for row in rows]
+        print("\n".join(map(line, rows)), flush=True)
+        path.write_text(json.dumps(results, indent=2) + "\n")
+        page = [HEAD, *(line(row) for found in results.values() for row in found), "", f"Measured {when}."]
+        (HERE / "RESULTS.md").write_text("\n".join(page) + "\n", encoding="utf-8")
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row of the table; a bar that was missed says so."""
+    missed = "" if row["ratio"] >= row["bar"] else " (not reached)"
+    return (
+        f"| {row['name']} | {row['ours']:,.4g} | {row['theirs']:,.4g} | {row['unit']} "
+        f"| {row['ratio']:.2f}{missed} | {row['bar']:.2f} | {row['note']} |"
+    )
 
 
 if __name__ == "__main__":
