@@ -1,4 +1,4 @@
-"""The two limits of this machine that the other benchmarks are measured against, with torch's threads as they are set."""
+"""The two limits of this machine that the other benchmarks are measured against, with the threads that torch has."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from benchmarks.turns import take_turns
 
-STEPS = 60
+STEPS = 40
 
 
 def recipe() -> object:
@@ -83,7 +83,7 @@ def seconds(code: list[str], repeats: int = 7) -> float:
     return min(times)
 
 
-def measure(rounds: int = 4) -> list[dict[str, object]]:
+def measure(rounds: int = 3) -> list[dict[str, object]]:
     times, _ = take_turns({n: f"benchmarks.overhead:{n}" for n in ("fitted", "bare")}, rounds, 1)
     ours, theirs = STEPS / min(times["fitted"]), STEPS / min(times["bare"])
     python, cli = sys.executable, str(Path(sys.executable).with_name("descend"))

@@ -112,9 +112,9 @@ def record(new: dict[str, dict[str, object]]) -> None:
     ]
     for name, r in sorted(results.items()):
         values = ", ".join(f"{v:.4g}" for v in r["values"])
-        minutes = max(r["seconds"]) / 60
+        minutes, seeds = max(r["seconds"]) / 60, len(r["seeds"])
         lines.append(
-            f"| {name} | {r['bar']} | {r['split']} | {r['mean']:.4g} ± {r['spread']:.2g} ({values}) | {len(r['seeds'])} "
+            f"| {name} | {r['bar']} | {r['split']} | {r['mean']:.4g} ± {r['spread']:.2g} ({values}) | {seeds} "
             f"| {minutes:.1f} | {'yes' if r['holds'] else 'NO'} | {r['date']}, {r['machine']} |"
         )
     (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")

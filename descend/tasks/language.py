@@ -1,6 +1,6 @@
 """Language modelling: predict the next token.
 
-    min_θ  − (1/T) Σ_t log p_θ(x_{t+1} | x_1 .. x_t)
+min_θ  − (1/T) Σ_t log p_θ(x_{t+1} | x_1 .. x_t)
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Tokenizer:
     def bpe(cls, text: str, vocab: int) -> Self:
         """Byte-level BPE learned from a text, with at most `vocab` tokens."""
         if vocab <= BYTES:
-            raise Mistake(f"--data.vocab {vocab}: byte-level BPE needs more than {BYTES} tokens (the bytes, and the end)")
+            raise Mistake(f"--data.vocab {vocab}: byte-level BPE needs more than {BYTES} (the bytes, and the end)")
         inner = tokenizers.Tokenizer(models.BPE())
         inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         inner.decoder = decoders.ByteLevel()
@@ -52,7 +52,8 @@ class Tokenizer:
     def characters(cls, text: str) -> Self:
         """One token for each character of a text, and the 256 bytes for all others."""
         tokens = [END, *(f"<0x{byte:02X}>" for byte in range(BYTES)), *sorted(set(text))]
-        inner = tokenizers.Tokenizer(models.BPE(dict(zip(tokens, range(len(tokens)), strict=True)), [], byte_fallback=True))
+        numbers = {token: number for number, token in enumerate(tokens)}
+        inner = tokenizers.Tokenizer(models.BPE(numbers, [], byte_fallback=True))
         inner.add_special_tokens([END])
         inner.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]{1,256}"), "isolated")  # keeps words short
         inner.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])

@@ -60,5 +60,5 @@ class Pretrained(nn.Module):
 
 
 def _file(cls: type) -> Any:
-    """The module that defines the model: of the class that names its Config (sharding puts a class of its own on top)."""
+    """The module that defines the model: of the class that names its Config (sharding puts a class on top of it)."""
     return sys.modules[next(c for c in cls.__mro__ if "Config" in vars(c)).__module__]

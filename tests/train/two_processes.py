@@ -28,7 +28,7 @@ def spread_by(mode: str) -> str:
 def language(folder: Path, mode: str, world: World) -> None:
     """A whole run with a checkpoint, resumed once, in float64 so that only rounding may differ."""
     for resume, steps in ((False, 6), (True, 12)):
-        recipe = small(folder / "data", steps=6 if not resume else steps, parallel=spread_by(mode), accumulate=2, save_every=6)
+        recipe = small(folder / "data", steps=steps, parallel=spread_by(mode), accumulate=2, save_every=6)
         parts = recipe.build()
         parts.task.double()
         if world.first and not resume:
@@ -44,7 +44,8 @@ def game(folder: Path, mode: str, world: World) -> None:
     x = torch.arange(16.0, dtype=torch.float64).view(8, 2) / 10
     batch = {"x": x.chunk(world.size)[world.rank]}
     rules = {"d": SGD(0.01), "g": SGD(0.02)}
-    run = Training(Parts(task, task.d, Repeat(batch), [batch], rules), Loop(parallel=spread_by(mode)), Constant(), world)
+    parts = Parts(task, task.d, Repeat(batch), [batch], rules)
+    run = Training(parts, Loop(parallel=spread_by(mode)), Constant(), world)
     for _ in range(4):
         run.advance()
     state = gather(plain(task.state_dict()))

@@ -80,5 +80,3 @@ def samples(model: GPT2, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibi
         written = generate(model.decoder(), [tokenizer.encode(prompt)], room, sampler, seed=i)
         found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0])}))
     return found
-
-
