@@ -15,5 +15,5 @@ RECIPE = LanguageRecipe(
     data=Text(tokenizer="bpe", vocab=1024),
     optim=AdamW(lr=2e-3, betas=(0.9, 0.98), weight_decay=0.1),
     schedule=Cosine(warmup=40, floor=0.05),
-    loop=Loop(steps=400, batch=16, clip=1.0, eval_every=50, save_every=100),
+    loop=Loop(steps=350, batch=16, clip=1.0, eval_every=50, save_every=100),
 )
