@@ -45,11 +45,11 @@ class Cache:
 
     def extend(self, t: int) -> list[Layer]:
         """Room for t more tokens, in every layer."""
-        start, end = self.used, self.used + t
-        new, filled = self.kv[:, :, :, :, start:end].unbind(0), self.kv[:, :, :, :, :end].unbind(0)
         mask = self.mask(t)
-        self.used = end
-        return [Layer(room, k, v, mask) for room, (k, v) in zip(new, filled, strict=True)]
+        new = self.kv.narrow(4, self.used, t).unbind(0)
+        self.used += t
+        filled = self.kv.narrow(4, 0, self.used).flatten(0, 1).unbind(0)  # k, v of the first layer, of the second, …
+        return [Layer(room, k, v, mask) for room, k, v in zip(new, filled[::2], filled[1::2], strict=True)]
 
     def mask(self, t: int) -> Tensor | None:
         """Which of the used + t keys the next t queries see."""

@@ -47,27 +47,27 @@ class DecodingBlock:
         self.norm_1, self.norm_2 = plain_norm(ln_1), plain_norm(ln_2)
         self.maps = [plain_linear(m) for m in (attn.qkv, attn.out, mlp.up, mlp.down)]
         self.heads = attn.heads
-        self.activation = mlp.activation
+        self.activation = mlp.activation.forward
 
     def __call__(self, x: Tensor, layer: Layer) -> Tensor:
         qkv, out, up, down = self.maps
         _, b, h, t, k = layer.new.shape
         y = qkv(self.norm_1(x)).view(b, t, 3, h, k).permute(2, 0, 3, 1, 4)  # (3, b, h, t, k)
         layer.new.copy_(y[1:])
-        x = x + out(attend(y[0], layer).transpose(1, 2).reshape(b * t, h * k))
+        x = x + out(attend(y[0], layer).reshape(b * t, h * k))
         return x + down(self.activation(up(self.norm_2(x))))
 
 
 def attend(q: Tensor, layer: Layer) -> Tensor:
-    """softmax(Q Kᵀ / √k + M) V, (b, h, t, k). For one query per sequence two batched products are faster."""
+    """softmax(Q Kᵀ / √k + M) V, (b, t, h, k). For one query in each of several sequences two products are faster."""
     b, h, t, k = q.shape
     if t > 1 or b == 1:
-        return F.scaled_dot_product_attention(q, layer.k, layer.v, attn_mask=layer.mask)
+        return F.scaled_dot_product_attention(q, layer.k, layer.v, layer.mask).transpose(1, 2)
     s = layer.k.shape[2]
     q = q.reshape(b * h, 1, k).transpose(1, 2) * (1 / math.sqrt(k))
     scores = torch.bmm(layer.k.view(b * h, s, k), q).view(b, h, 1, s)
     a = (scores if layer.mask is None else scores + layer.mask).softmax(-1)
-    return torch.bmm(a.view(b * h, 1, s), layer.v.view(b * h, s, k)).view(b, h, 1, k)
+    return torch.bmm(a.view(b * h, 1, s), layer.v.view(b * h, s, k)).view(b, 1, h, k)
 
 
 class CachedDecoder:
