@@ -41,6 +41,8 @@ def run_recipe(
     """Train a recipe into a new folder."""
     world = join()
     hardware.keep_memory()
+    if recipe.loop.threads:  # before anything is computed: rounding follows the threads
+        torch.set_num_threads(recipe.loop.threads)
     parts = recipe.build()
     threads = hardware.threads(recipe.loop.threads, parts.task, parts.units_per_batch)
     torch.set_num_threads(threads)
