@@ -64,8 +64,8 @@ def attend(q: Tensor, layer: Layer) -> Tensor:
     if t > 1 or b == 1:
         return F.scaled_dot_product_attention(q, layer.k, layer.v, layer.mask).transpose(1, 2)
     s = layer.k.shape[2]
-    q = q.reshape(b * h, 1, k).transpose(1, 2) * (1 / math.sqrt(k))
-    scores = torch.bmm(layer.k.view(b * h, s, k), q).view(b, h, 1, s)
+    q, nothing = q.reshape(b * h, 1, k).transpose(1, 2), q.new_empty(1, 1, 1)
+    scores = torch.baddbmm(nothing, layer.k.view(b * h, s, k), q, beta=0, alpha=1 / math.sqrt(k)).view(b, h, 1, s)
     a = (scores if layer.mask is None else scores + layer.mask).softmax(-1)
     return torch.bmm(a.view(b * h, 1, s), layer.v.view(b * h, s, k)).view(b, 1, h, k)
 

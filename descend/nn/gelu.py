@@ -5,7 +5,7 @@
 
 The two forms are one, since (1 + tanh u)/2 = σ(2u); on a CPU σ costs a third of tanh. The forward pass has all that the
 derivative needs in hand, so it computes it there and the backward pass is a single product, with no more memory than
-keeping x. Without gradients, and where a compiler fuses the expression itself, torch's own kernel is used.
+keeping x. Where a compiler fuses the expression itself, torch's own kernel is used.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ class GELUTanh(nn.Module):
     """x (1 + tanh(√(2/π)(x + 0.044715 x³))) / 2, the form that GPT-2 was released with."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if torch.compiler.is_compiling() or not (torch.is_grad_enabled() and x.requires_grad) or x.device.type != "cpu":
+        if torch.compiler.is_compiling() or x.device.type != "cpu":
             return F.gelu(x, approximate="tanh")
+        if not (torch.is_grad_enabled() and x.requires_grad):
+            return torch.addcmul(x.new_tensor(A), x, x, value=B).mul_(x).sigmoid_().mul_(x)
         y: Tensor = KeepDerivative.apply(x)
         return y
 

@@ -57,23 +57,26 @@ def attempt(recipe: Recipe, folder: Path) -> None:
 
 
 def test_kill_at_twenty_random_moments(tmp_path: Path) -> None:
+    """Runs are killed and resumed until they end; each that ends must have the bits of the one never stopped."""
     recipe = dropout(small(tmp_path, steps=300, eval_every=40, save_every=2))
     whole = train(recipe, tmp_path / "whole")
-    folder, chance, kills = tmp_path / "killed", random.Random(0), 0
+    chance, kills, ended = random.Random(0), 0, 0
     fork = multiprocessing.get_context("fork")  # a real process each time, without importing torch again
-    while kills < 20:
-        process = fork.Process(target=attempt, args=(recipe, folder))
+    while kills < 20 or not ended:
+        process = fork.Process(target=attempt, args=(recipe, tmp_path / f"killed-{ended}"))
         process.start()
-        time.sleep(chance.uniform(0.05, 0.5))
-        if process.is_alive():
-            os.kill(process.pid or 0, signal.SIGKILL)
-            kills += 1
+        if kills < 20:
+            time.sleep(chance.uniform(0.05, 0.5))
+            if process.is_alive():
+                os.kill(process.pid or 0, signal.SIGKILL)
+                kills += 1
         process.join()
         if process.exitcode == 0:
-            break
-    attempt(recipe, folder)
-    assert kills == 20, f"the run ended after {kills} kills: make it longer"
-    assert weights(Run(folder)) == weights(whole)
+            assert weights(Run(tmp_path / f"killed-{ended}")) == weights(whole)
+            ended += 1
+        else:
+            assert process.exitcode == -signal.SIGKILL
+    assert kills == 20
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
