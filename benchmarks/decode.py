@@ -52,10 +52,9 @@ def theirs(batch: int) -> Callable[[], list[list[int]]]:
     model, x = transformers_model(), prompts(batch)
 
     def run() -> list[list[int]]:
-        with torch.inference_mode():
-            found = model.generate(  # type: ignore[operator]
-                x, attention_mask=torch.ones_like(x), max_new_tokens=TOKENS, do_sample=False, pad_token_id=0
-            )
+        found = model.generate(  # type: ignore[operator]
+            x, attention_mask=torch.ones_like(x), max_new_tokens=TOKENS, do_sample=False, pad_token_id=0
+        )
         return list(found[:, PROMPT:].tolist())
 
     return run

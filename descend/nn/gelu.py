@@ -29,7 +29,7 @@ class GELUTanh(nn.Module):
         if torch.compiler.is_compiling() or x.device.type != "cpu":
             return F.gelu(x, approximate="tanh")
         if not (torch.is_grad_enabled() and x.requires_grad):
-            return torch.addcmul(x.new_tensor(A), x, x, value=B).mul_(x).sigmoid_().mul_(x)
+            return torch.addcmul(torch.full((), A, dtype=x.dtype), x, x, value=B).mul_(x).sigmoid_().mul_(x)
         y: Tensor = KeepDerivative.apply(x)
         return y
 

@@ -16,6 +16,7 @@ def test_equals_torch_forward_and_backward() -> None:
     (GELUTanh()(ours) * weights).sum().backward()
     (F.gelu(theirs, approximate="tanh") * weights).sum().backward()
     close(GELUTanh()(ours), F.gelu(theirs, approximate="tanh"))
+    close(GELUTanh()(x), F.gelu(x, approximate="tanh"))  # without gradients
     close(ours.grad, theirs.grad)
 
 
