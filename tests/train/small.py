@@ -24,9 +24,10 @@ SENTENCES = ["the cat sat on the mat. ", "a dog ran over the hill. ", "we saw ra
 
 
 def text_file(folder: Path) -> Path:
-    """A few kilobytes of text, the same each time."""
+    """A few kilobytes of text, the same each time; written once, since another process may be reading it."""
     path = folder / "text.txt"
-    path.write_text("".join(SENTENCES[(i * i + i // 3) % 4] for i in range(300)), encoding="utf-8")
+    if not path.exists():
+        path.write_text("".join(SENTENCES[(i * i + i // 3) % 4] for i in range(300)), encoding="utf-8")
     return path
 
 
