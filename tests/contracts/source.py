@@ -11,11 +11,11 @@ PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
     0: ("ops", "theory", "errors"),
-    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights"),
+    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights", "autodiff"),
     2: ("models", "classic", "data"),
     3: ("tasks", "train"),
     4: ("recipes",),
-    5: ("labs", "report"),
+    5: ("labs", "report", "trace"),
     6: ("catalog",),
     7: ("verbs",),
     8: ("cli", "__init__"),
