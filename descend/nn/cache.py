@@ -43,11 +43,15 @@ class Cache:
         positions = torch.arange(self.used, self.used + t, device=self.kv.device)
         return positions if self.pad is None else (positions - self.pad[:, None]).clamp(min=0)
 
+    def take(self, t: int) -> int:
+        """The next t places; returns the first."""
+        self.used += t
+        return self.used - t
+
     def extend(self, t: int) -> list[Layer]:
         """Room for t more tokens, in every layer."""
         mask = self.mask(t)
-        new = self.kv.narrow(4, self.used, t).unbind(0)
-        self.used += t
+        new = self.kv.narrow(4, self.take(t), t).unbind(0)
         filled = self.kv.narrow(4, 0, self.used).flatten(0, 1).unbind(0)  # k, v of the first layer, of the second, …
         return [Layer(room, k, v, mask) for room, k, v in zip(new, filled[::2], filled[1::2], strict=True)]
 

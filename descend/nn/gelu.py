@@ -5,7 +5,9 @@
 
 The two forms are one, since (1 + tanh u)/2 = σ(2u); on a CPU σ costs a third of tanh. The forward pass has all that the
 derivative needs in hand, so it computes it there and the backward pass is a single product, with no more memory than
-keeping x. Where a compiler fuses the expression itself, torch's own kernel is used.
+keeping x. Where a compiler fuses the expression itself, torch's own kernel is used. The exact form is torch.nn.GELU.
+
+Systems: gelu
 """
 
 from __future__ import annotations

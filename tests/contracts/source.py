@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
-    0: ("ops", "theory", "errors"),
+    0: ("ops", "theory", "native", "errors"),
     1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights", "autodiff"),
     2: ("models", "classic", "data"),
     3: ("tasks", "train"),

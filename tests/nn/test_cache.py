@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.gpt2 import GPT2, TINY
-from descend.nn.cache import Cache
+from descend.nn.cache import Cache, Layer
 from descend.ops.attention import attention, causal_mask
 from tests.close import close
 
@@ -74,7 +74,7 @@ def test_one_query_against_the_cached_keys_is_a_row_of_masked_attention() -> Non
 
 
 @pytest.mark.system("kv-cache")
-def test_every_key_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_key_is_computed_once() -> None:
     """T = 6 tokens one by one: 6 key projections with the cache, 1 + 2 + … + 6 = 21 without."""
     gpt2, x = model(), tokens(1, 6)
     counted = {"cached": 0, "again": 0}
@@ -83,16 +83,17 @@ def test_every_key_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         for t in range(1, 7):
             gpt2(x[:, :t])
     decoder = gpt2.decoder()
-    qkv = decoder.blocks[0].maps[0]
+    decoder.native, block = None, decoder.blocks[0]
 
-    def count(rows: Tensor) -> Tensor:
+    def count(rows: Tensor, layer: Layer) -> Tensor:
         counted["cached"] += len(rows)
-        return qkv(rows)
+        return block(rows, layer)
 
-    decoder.blocks[0].maps[0] = count  # type: ignore[call-overload]
-    decoder.start(x[:, :1], torch.zeros(1, dtype=torch.long), 6)
-    for t in range(1, 6):
-        decoder.step(x[:, t])
+    decoder.blocks = [count, *decoder.blocks[1:]]  # type: ignore[list-item]
+    decoder.cache = Cache(torch.zeros(len(gpt2.h), 2, 1, 4, 6, 8))
+    with torch.no_grad():
+        for t in range(6):
+            decoder.step(x[:, t])
     assert counted == {"cached": 6, "again": 21}
 
 
