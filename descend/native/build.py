@@ -1,4 +1,4 @@
-"""The library's C++, compiled once for this machine when it is first needed, in about a second.
+"""The library's C++, compiled once for this machine when it is first needed, in a few seconds.
 
 Without a compiler, or with DESCEND_NATIVE=0 in the environment, everything works without it, only slower. The compiled
 file lives in the user's cache folder, under a name made of the source, the compiler and the processor.
@@ -16,7 +16,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parent / "kernels.cpp"
+SOURCES = sorted(Path(__file__).parent.glob("*.cpp"))
+HEADERS = sorted(Path(__file__).parent.glob("*.h"))
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=c++17")
 
 
@@ -27,7 +28,7 @@ def library() -> ctypes.CDLL | None:
     if compiler is None or os.environ.get("DESCEND_NATIVE") == "0":
         return None
     try:
-        path = folder() / f"kernels-{name(compiler)}.so"
+        path = folder() / f"native-{name(compiler)}.so"
         if not path.exists():
             compile_to(path, compiler)
         return ctypes.CDLL(str(path))
@@ -45,7 +46,8 @@ def folder() -> Path:
 def name(compiler: str) -> str:
     """Of what the compiled file depends on: a home folder may be shared by different machines."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
-    parts = [SOURCE.read_text(encoding="utf-8"), version, *FLAGS, platform.machine(), processor()]
+    sources = [path.read_text(encoding="utf-8") for path in (*SOURCES, *HEADERS)]
+    parts = [*sources, version, *FLAGS, platform.machine(), processor()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -60,6 +62,6 @@ def compile_to(path: Path, compiler: str) -> None:
     """Written aside and renamed: another process never loads half a file."""
     with tempfile.TemporaryDirectory(dir=path.parent) as aside:
         made = Path(aside) / path.name
-        command = [compiler, *FLAGS, str(SOURCE), "-o", str(made)]
+        command = [compiler, *FLAGS, *map(str, SOURCES), "-o", str(made)]
         subprocess.run(command, capture_output=True, timeout=120, check=True)
         made.rename(path)

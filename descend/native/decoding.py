@@ -1,10 +1,10 @@
-"""A transformer's decoding step in one call of compiled code (kernels.cpp), for tensors of a CPU in float32.
+"""A transformer's decoding step in one call of compiled code (decoding.cpp), for tensors of a CPU in float32.
 
     Weights             what a block computes with: its norms and maps, as tensors
     NativeStep(...)     the whole model; `step(x, cache, used)` gives the logits after one more token of every sequence
 
 The weights are not copied: the step always computes with those that the model has now. The classes with `_fields_`
-mirror the structs of kernels.cpp.
+mirror the structs of decoding.cpp.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Multi-head self-attention, the fast form: one matrix for Q, K and V, torch's fused kernel for the rest.
+"""Multi-head self-attention, the fast form: one matrix for Q, K and V, a fused kernel for the rest.
 
     head_i = attention(X W_i^Q, X W_i^K, X W_i^V)        i = 1..h,   d_k = d / h
     O = [head_1 .. head_h] W^O
@@ -14,6 +14,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from descend.native import training
+
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """(b, t, h·k) -> (b, h, t, k)"""
@@ -23,6 +25,14 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 def join_heads(x: Tensor) -> Tensor:
     """(b, h, t, k) -> (b, t, h·k)"""
     return x.transpose(1, 2).flatten(-2)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool, dropout: float = 0.0) -> Tensor:
+    """softmax(Q Kᵀ / √k + M) V of every head: q (b, t, h, k) and k, v (b, s, h, k) give (b, t, h, k)."""
+    if not dropout and training.usable(q):
+        return training.attention(q, k, v, causal)
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal).transpose(1, 2)
 
 
 class CausalSelfAttention(nn.Module):
@@ -37,6 +47,5 @@ class CausalSelfAttention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))  # (b, h, t, k)
-        p = self.dropout if self.training else 0.0
-        return self.out(join_heads(F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True)))
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(-3)  # (b, t, h, k)
+        return self.out(attend(q, k, v, True, self.dropout if self.training else 0.0).flatten(-2))

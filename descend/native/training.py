@@ -1,0 +1,136 @@
+"""Attention and GELU for training on a CPU in float32: compiled code behind torch operators (training.cpp).
+
+    attention(q, k, v, causal)      softmax(Q Kᵀ / √k + M) V,  q (b, t, h, k), k and v (b, s, kv_heads, k)
+    gelu_tanh(x)                    x σ(2 √(2/π) (x + 0.044715 x³))
+
+Both have a backward pass and stand inside torch.compile. They are the fast form of equations that torch computes too;
+`usable(x)` says whether they can be had for such a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from ctypes import Structure, byref, c_double, c_int, c_int64, c_void_p
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from descend.native.build import library
+
+
+def usable(x: Tensor) -> bool:
+    """Whether there is compiled code for such a tensor."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and library() is not None
+
+
+class _Heads(Structure):
+    _fields_ = [("p", c_void_p), ("batch", c_int64), ("row", c_int64), ("head", c_int64)]
+
+
+class _Attention(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("batch", "heads", "kv_heads", "t", "s", "size", "causal")),
+        ("scale", c_double),
+        *((name, _Heads) for name in ("q", "k", "v", "y", "dy", "dq", "dk", "dv")),
+        ("sums", c_void_p),
+    ]
+
+
+def dense(x: Tensor) -> Tensor:
+    """The same numbers with a dense last dimension."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def run(sums: Tensor, causal: bool, *heads: Tensor) -> None:
+    """The forward pass for q, k, v, y; the backward pass when dy, dq, dk, dv follow."""
+    q, k = heads[:2]
+    sizes = len(q), q.shape[2], k.shape[2], q.shape[1], k.shape[1], q.shape[3], causal
+    parts = [_Heads(x.data_ptr(), *x.stride()[:3]) for x in heads]
+    parts += [_Heads()] * (8 - len(parts))
+    task = _Attention(*sizes, 1 / math.sqrt(q.shape[3]), *parts, sums.data_ptr())
+    function = library().attention  # type: ignore[union-attr]
+    function(byref(task), c_int(len(heads) > 4), c_int(torch.get_num_threads()))
+
+
+@torch.library.custom_op("descend::attention", mutates_args=())
+def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    """y (b, t, h, k), and the logarithm of every row's sum (b, h, t)."""
+    y, sums = q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
+    run(sums, causal, dense(q), dense(k), dense(v), y)
+    return y, sums
+
+
+@attend.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    return q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
+
+
+@torch.library.custom_op("descend::attention_backward", mutates_args=())
+def attend_backward(
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """dq, dk and dv."""
+    found = [x.new_empty(x.shape) for x in (q, k, v)]
+    run(sums, causal, dense(q), dense(k), dense(v), y, dense(dy), *found)
+    return found[0], found[1], found[2]
+
+
+@attend_backward.register_fake
+def _(dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool) -> tuple[Tensor, ...]:
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    q, k, v, ctx.causal = inputs
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _back(ctx: Any, dy: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    return (*attend_backward(dy, *ctx.saved_tensors, ctx.causal), None)
+
+
+attend.register_autograd(_back, setup_context=_keep)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    """y (b, t, h, k); causal: no query sees a key after it, and the last query meets the last key."""
+    y: Tensor = attend(q, k, v, causal)[0]
+    return y
+
+
+@torch.library.custom_op("descend::gelu_tanh", mutates_args=())
+def gelu_tanh(x: Tensor) -> Tensor:
+    """The value."""
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    function = library().gelu_tanh  # type: ignore[union-attr]
+    function(c_void_p(x.data_ptr()), None, c_void_p(y.data_ptr()), c_int64(x.numel()), c_int(torch.get_num_threads()))
+    return y
+
+
+@torch.library.custom_op("descend::gelu_tanh_backward", mutates_args=())
+def gelu_tanh_backward(dy: Tensor, x: Tensor) -> Tensor:
+    """dy times the slope at x."""
+    x, dy = x.contiguous(), dy.contiguous()
+    y, n, threads = torch.empty_like(x), c_int64(x.numel()), c_int(torch.get_num_threads())
+    function = library().gelu_tanh  # type: ignore[union-attr]
+    function(c_void_p(x.data_ptr()), c_void_p(dy.data_ptr()), c_void_p(y.data_ptr()), n, threads)
+    return y
+
+
+@gelu_tanh.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+@gelu_tanh_backward.register_fake
+def _(dy: Tensor, x: Tensor) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+gelu_tanh.register_autograd(
+    lambda ctx, dy: gelu_tanh_backward(dy, *ctx.saved_tensors),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
