@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.attention import CausalSelfAttention
-from descend.nn.decoder import CachedDecoder, DecodingBlock
+from descend.nn.decoder import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.theory.residual import residual_layers, residual_scale
@@ -96,7 +96,7 @@ class GPT2(Pretrained):
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""
         blocks = [DecodingBlock(b.ln_1, b.attn, b.ln_2, b.mlp) for b in cast("Iterable[Block]", self.h)]
-        return CachedDecoder(self.embed, blocks, self.ln_f, self.wte.weight, self.config.context)
+        return CachedDecoder(Ends(self.embed, self.ln_f, self.wte.weight), blocks, self.config.context)
 
 
 def normal_init(module: nn.Module) -> None:

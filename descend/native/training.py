@@ -1,6 +1,6 @@
 """Attention and GELU for training on a CPU in float32: compiled code behind torch operators (training.cpp).
 
-    attention(q, k, v, causal)      softmax(Q Kᵀ / √k + M) V,  q (b, t, h, k), k and v (b, s, kv_heads, k)
+    attention(q, k, v, causal)      softmax(scale Q Kᵀ + M) V,   q (b, t, h, k), k and v (b, s, kv_heads, k)
     gelu_tanh(x)                    x σ(2 √(2/π) (x + 0.044715 x³))
 
 Both have a backward pass and stand inside torch.compile. They are the fast form of equations that torch computes too;
@@ -42,61 +42,63 @@ def dense(x: Tensor) -> Tensor:
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
-def run(sums: Tensor, causal: bool, *heads: Tensor) -> None:
+def run(sums: Tensor, causal: bool, scale: float, *heads: Tensor) -> None:
     """The forward pass for q, k, v, y; the backward pass when dy, dq, dk, dv follow."""
     q, k = heads[:2]
     sizes = len(q), q.shape[2], k.shape[2], q.shape[1], k.shape[1], q.shape[3], causal
     parts = [_Heads(x.data_ptr(), *x.stride()[:3]) for x in heads]
     parts += [_Heads()] * (8 - len(parts))
-    task = _Attention(*sizes, 1 / math.sqrt(q.shape[3]), *parts, sums.data_ptr())
+    task = _Attention(*sizes, scale, *parts, sums.data_ptr())
     function = library().attention  # type: ignore[union-attr]
     function(byref(task), c_int(len(heads) > 4), c_int(torch.get_num_threads()))
 
 
 @torch.library.custom_op("descend::attention", mutates_args=())
-def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
     """y (b, t, h, k), and the logarithm of every row's sum (b, h, t)."""
     y, sums = q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
-    run(sums, causal, dense(q), dense(k), dense(v), y)
+    run(sums, causal, scale, dense(q), dense(k), dense(v), y)
     return y, sums
 
 
 @attend.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+def _(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
     return q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
 
 
 @torch.library.custom_op("descend::attention_backward", mutates_args=())
 def attend_backward(
-    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """dq, dk and dv."""
     found = [x.new_empty(x.shape) for x in (q, k, v)]
-    run(sums, causal, dense(q), dense(k), dense(v), y, dense(dy), *found)
+    run(sums, causal, scale, dense(q), dense(k), dense(v), y, dense(dy), *found)
     return found[0], found[1], found[2]
 
 
 @attend_backward.register_fake
-def _(dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool) -> tuple[Tensor, ...]:
+def _(
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, sums: Tensor, causal: bool, scale: float
+) -> tuple[Tensor, ...]:
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    q, k, v, ctx.causal = inputs
+    q, k, v, *ctx.numbers = inputs
     ctx.save_for_backward(q, k, v, *output)
     ctx.mark_non_differentiable(output[1])
 
 
 def _back(ctx: Any, dy: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    return (*attend_backward(dy, *ctx.saved_tensors, ctx.causal), None)
+    return (*attend_backward(dy, *ctx.saved_tensors, *ctx.numbers), None, None)
 
 
 attend.register_autograd(_back, setup_context=_keep)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None = None) -> Tensor:
     """y (b, t, h, k); causal: no query sees a key after it, and the last query meets the last key."""
-    y: Tensor = attend(q, k, v, causal)[0]
+    y: Tensor = attend(q, k, v, causal, 1 / math.sqrt(q.shape[3]) if scale is None else scale)[0]
     return y
 
 

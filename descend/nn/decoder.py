@@ -16,22 +16,31 @@ A decoder shares the weights of its model: if they change, it goes on with the n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.native.decoding import MOST_ROWS, Map, NativeStep, Norm, Weights
-from descend.nn.attention import CausalSelfAttention
+from descend.nn.attention import Attention, CausalSelfAttention
 from descend.nn.cache import Cache, Layer
+from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
+from descend.nn.rotary import Rope, rotate
 
 ACTIVATIONS: dict[type[nn.Module], str] = {GELUTanh: "gelu-tanh", nn.GELU: "gelu", nn.SiLU: "silu", nn.ReLU: "relu"}
+Angles = tuple[Tensor, Tensor] | None
 
 
-def norm_of(norm: nn.LayerNorm) -> Norm:
-    return Norm(norm.weight.detach(), norm.bias.detach(), norm.eps)
+def norm_of(norm: nn.Module) -> Norm:
+    """The numbers of a layer norm or an RMS norm."""
+    if isinstance(norm, nn.RMSNorm) and norm.eps is not None:
+        return Norm(norm.weight.detach(), None, norm.eps)
+    if isinstance(norm, nn.LayerNorm):
+        return Norm(norm.weight.detach(), norm.bias.detach(), norm.eps)
+    raise ValueError(f"a {type(norm).__name__} cannot be decoded with, only LayerNorm and RMSNorm (with its eps given)")
 
 
 def map_of(linear: nn.Linear) -> Map:
@@ -40,53 +49,75 @@ def map_of(linear: nn.Linear) -> Map:
     return Map(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
 
 
+def projections(attn: CausalSelfAttention | Attention) -> list[Map]:
+    """Q, K and V; where they are one matrix, its thirds."""
+    if isinstance(attn, Attention):
+        return [map_of(m) for m in (attn.q, attn.k, attn.v)]
+    w, b = map_of(attn.qkv)
+    return [Map(*part) for part in zip(w.chunk(3), (None,) * 3 if b is None else b.chunk(3), strict=True)]
+
+
 class DecodingBlock:
-    """y = x + attention(norm(x)),  x' = y + mlp(norm(y)), for the rows x (b·t, d) of the new tokens."""
+    """y = x + attention(norm(x)),  x' = y + mlp(norm(y)), for x (b, t, d) of the new tokens."""
 
-    def __init__(self, ln_1: nn.LayerNorm, attn: CausalSelfAttention, ln_2: nn.LayerNorm, mlp: MLP):
-        self.norm_1, self.norm_2, self.heads, self.activation = ln_1, ln_2, attn.heads, mlp.activation
-        self.qkv, self.out, self.up, self.down = (map_of(m) for m in (attn.qkv, attn.out, mlp.up, mlp.down))
+    def __init__(self, norm_1: nn.Module, attn: CausalSelfAttention | Attention, norm_2: nn.Module, mlp: nn.Module):
+        self.norm_1, self.norm_2, self.mlp = norm_1, norm_2, mlp
+        self.q, self.k, self.v = projections(attn)
+        self.out, self.heads = map_of(attn.out), attn.heads
+        self.size = len(self.q.w) // attn.heads
+        self.kv_heads = len(self.k.w) // self.size
 
-    def weights(self) -> Weights:
-        """The same tensors, as compiled code takes them: Q, K and V are thirds of one matrix."""
-        w, b = self.qkv.w.chunk(3), (None,) * 3 if self.qkv.b is None else self.qkv.b.chunk(3)
-        q, k, v = (Map(*pair) for pair in zip(w, b, strict=True))
-        return Weights(norm_of(self.norm_1), norm_of(self.norm_2), q, k, v, self.out, None, self.up, self.down)
+    def weights(self) -> tuple[Weights, str] | None:
+        """The same tensors and the activation's name, as compiled code takes them; None: it has no such block."""
+        mlp = self.mlp
+        if not isinstance(mlp, GatedMLP | MLP) or type(mlp.activation) not in ACTIVATIONS:
+            return None
+        gate = map_of(mlp.gate) if isinstance(mlp, GatedMLP) else None
+        norms, feed = (norm_of(self.norm_1), norm_of(self.norm_2)), (gate, map_of(mlp.up), map_of(mlp.down))
+        return Weights(*norms, self.q, self.k, self.v, self.out, *feed), ACTIVATIONS[type(mlp.activation)]
 
-    def __call__(self, x: Tensor, layer: Layer) -> Tensor:
-        _, b, h, t, k = layer.new.shape
-        y = F.linear(self.norm_1(x), *self.qkv).view(b, t, 3, h, k).permute(2, 0, 3, 1, 4)  # (3, b, h, t, k)
-        layer.new.copy_(y[1:])
-        a = F.scaled_dot_product_attention(y[0], layer.k, layer.v, layer.mask).transpose(1, 2)
-        x = x + F.linear(a.reshape(b * t, h * k), *self.out)
-        return x + F.linear(self.activation(F.linear(self.norm_2(x), *self.up)), *self.down)
+    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        n = self.norm_1(x)
+        q, k, v = (F.linear(n, *m).unflatten(-1, (-1, self.size)) for m in (self.q, self.k, self.v))  # (b, t, h, k)
+        if angles is not None:
+            q, k = rotate(q, *angles), rotate(k, *angles)
+        layer.new.copy_(torch.stack([k, v]).transpose(2, 3))
+        grouped = self.heads != self.kv_heads
+        y = F.scaled_dot_product_attention(q.transpose(1, 2), layer.k, layer.v, layer.mask, enable_gqa=grouped)
+        x = x + F.linear(y.transpose(1, 2).flatten(-2), *self.out)
+        return x + self.mlp(self.norm_2(x))
+
+
+class Ends(NamedTuple):
+    """What surrounds the blocks: embed(tokens, positions) before, a norm and the matrix of the logits after."""
+
+    embed: Callable[[Tensor, Tensor], Tensor]
+    norm: nn.Module
+    unembedding: Tensor
 
 
 class CachedDecoder:
-    """What `descend.sampling` writes with: embedding, blocks, final norm and the matrix that makes logits."""
+    """What `descend.sampling` writes with; `rope` turns queries and keys by their positions."""
 
-    def __init__(
-        self,
-        embed: Callable[[Tensor, Tensor], Tensor],
-        blocks: Sequence[DecodingBlock],
-        norm: nn.LayerNorm,
-        unembedding: Tensor,
-        context: int,
-    ):
-        self.embed, self.blocks, self.norm, self.head = embed, blocks, norm, unembedding.detach()
-        self.context = context
-        self.native: NativeStep | None = None
-        activation = ACTIVATIONS.get(type(blocks[0].activation))
-        if activation:
-            weights = [block.weights() for block in blocks]
-            native = NativeStep(weights, norm_of(norm), Map(self.head, None), blocks[0].heads, activation)
-            self.native = native if native.usable else None
+    def __init__(self, ends: Ends, blocks: Sequence[DecodingBlock], context: int, rope: Rope | None = None):
+        self.ends, self.blocks, self.context, self.rope = ends, blocks, context, rope
+        self.head = ends.unembedding.detach()
+        self.native = self.compiled()
+
+    def compiled(self) -> NativeStep | None:
+        """The compiled step, where there is one for such blocks."""
+        found = [weights for block in self.blocks if (weights := block.weights()) is not None]
+        if len(found) < len(self.blocks):
+            return None
+        parts = [weights for weights, _ in found]
+        native = NativeStep(parts, norm_of(self.ends.norm), Map(self.head, None), self.blocks[0].heads, found[0][1])
+        return native if native.usable else None
 
     @torch.inference_mode()
     def start(self, tokens: Tensor, pad: Tensor, length: int) -> Tensor:
         """Read the prompts (b, t), whose first `pad[b]` tokens are padding; logits (b, v) after each."""
-        heads = self.blocks[0].heads
-        shape = len(self.blocks), 2, len(tokens), heads, length, self.head.shape[1] // heads
+        first = self.blocks[0]
+        shape = len(self.blocks), 2, len(tokens), first.kv_heads, length, first.size
         self.cache = Cache(self.head.new_zeros(shape), pad if pad.any() else None)
         return self.read(tokens)
 
@@ -95,18 +126,23 @@ class CachedDecoder:
         """Read one more token (b,) of each row; logits (b, v) of the token after it."""
         if self.native is None or len(tokens) > MOST_ROWS:
             return self.read(tokens[:, None])
-        x = self.embed(tokens[:, None], self.cache.positions(1)).reshape(len(tokens), -1)
-        used = self.cache.take(1)
-        return self.native.step(x, self.cache.kv, used, self.cache.pad)
+        positions = self.cache.positions(1)
+        x = self.ends.embed(tokens[:, None], positions)[:, 0]
+        angles = self.angles(positions.expand(len(tokens), 1))
+        pair = None if angles is None else (angles[0].contiguous(), angles[1].contiguous())
+        return self.native.step(x.contiguous(), self.cache.kv, self.cache.take(1), self.cache.pad, pair)
 
     @torch.inference_mode()
     def reorder(self, rows: Tensor) -> None:
         """Go on with these rows, in this order."""
         self.cache.reorder(rows)
 
+    def angles(self, positions: Tensor) -> Angles:
+        return None if self.rope is None else self.rope.angles(positions, self.blocks[0].size)
+
     def read(self, tokens: Tensor) -> Tensor:
-        b, t = tokens.shape
-        x = self.embed(tokens, self.cache.positions(t)).reshape(b * t, -1)
-        for block, layer in zip(self.blocks, self.cache.extend(t), strict=True):
-            x = block(x, layer)
-        return F.linear(self.norm(x.view(b, t, -1)[:, -1]), self.head)
+        positions = self.cache.positions(tokens.shape[1])
+        x, angles = self.ends.embed(tokens, positions), self.angles(positions)
+        for block, layer in zip(self.blocks, self.cache.extend(tokens.shape[1]), strict=True):
+            x = block(x, layer, angles)
+        return F.linear(self.ends.norm(x[:, -1]), self.head)

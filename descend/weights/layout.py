@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,8 @@ class Layout:
     architecture: str
     fields: dict[str, str | tuple[str, ...]]
     fixed: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)  # ours -> a class with `read(values)` and `written()`
+    older: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values  # brings an older file up to date
     bare_prefix: str = ""  # checkpoints of the bare model leave this prefix out of every key
 
 
@@ -43,15 +46,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def config_from_json(config_class: type[Config], layout: Layout, values: dict[str, Any], path: Path) -> Config:
     """Our config from the file's values; a fixed setting with another value is a mistake."""
+    values = layout.older(values)
     for name, expected in layout.fixed.items():
         if values.get(name, expected) != expected:
             raise Mistake(f"{path}: {name} = {values[name]!r} is not supported, only {expected!r}")
     ours: dict[str, Any] = {}
-    for name, theirs in layout.fields.items():
-        first = theirs if isinstance(theirs, str) else theirs[0]
-        if first in values:
-            ours[name] = values[first]
     try:
+        for name, theirs in layout.fields.items():
+            first = theirs if isinstance(theirs, str) else theirs[0]
+            if first in values:
+                ours[name] = layout.parts[name].read(values[first]) if name in layout.parts else values[first]
         return config_class(**ours)
     except (TypeError, ValueError) as error:
         raise Mistake(f"{path}: {error}") from None
@@ -66,7 +70,8 @@ def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> 
     }
     for name, theirs in layout.fields.items():
         for key in (theirs,) if isinstance(theirs, str) else theirs:
-            values[key] = getattr(config, name)
+            value = getattr(config, name)
+            values[key] = value.written() if name in layout.parts else value
     unnamed = {f.name for f in dataclasses.fields(config)} - set(layout.fields)
     if unnamed:
         raise TypeError(f"{type(config).__name__}: no name in the file for {sorted(unnamed)}")

@@ -95,5 +95,5 @@ def test_gelu_far_out() -> None:
 def test_they_are_sound_operators(test: str) -> None:
     """What torch.compile relies on."""
     q = normal(1, 5, 2, 8)
-    torch.library.opcheck(torch.ops.descend.attention.default, (q, q, q, True), test_utils=test)
+    torch.library.opcheck(torch.ops.descend.attention.default, (q, q, q, True, 0.3), test_utils=test)
     torch.library.opcheck(torch.ops.descend.gelu_tanh.default, (q,), test_utils=test)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from descend.models.gpt2 import GPT2, TINY
 from descend.nn.cache import Cache, Layer
+from descend.nn.decoder import Angles
 from descend.ops.attention import attention, causal_mask
 from tests.close import close
 
@@ -85,9 +86,9 @@ def test_every_key_is_computed_once() -> None:
     decoder = gpt2.decoder()
     decoder.native, block = None, decoder.blocks[0]
 
-    def count(rows: Tensor, layer: Layer) -> Tensor:
-        counted["cached"] += len(rows)
-        return block(rows, layer)
+    def count(x: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        counted["cached"] += x.shape[1]
+        return block(x, layer, angles)
 
     decoder.blocks = [count, *decoder.blocks[1:]]  # type: ignore[list-item]
     decoder.cache = Cache(torch.zeros(len(gpt2.h), 2, 1, 4, 6, 8))

@@ -1,0 +1,146 @@
+"""LLaMA: a decoder-only transformer with RMS norms before the layers, rotary positions and a gated feed-forward part.
+
+    y = x + attention(RMSNorm(x))            queries and keys turned by their positions, no biases
+    x' = y + W_3 (Swish(W_2 n) ⊙ W_1 n)      n = RMSNorm(y)
+    logits = U RMSNorm(x_depth)              U is a matrix of its own
+
+With fewer key heads than heads (LLaMA 2 70B, LLaMA 3) a group of queries shares a key head. The 7B and 13B of LLaMA 2
+have as many of both (DLN and MF print grouped queries for all, an erratum). ε stands inside the root.
+
+Systems: llama
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from descend.nn.attention import Attention
+from descend.nn.decoder import CachedDecoder, DecodingBlock, Ends
+from descend.nn.gated_mlp import GatedMLP
+from descend.nn.rotary import Rope, rope_of_older_files
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import drop, rename
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """The numbers of a LLaMA; the defaults are those of the first 7B."""
+
+    vocab: int = 32000
+    context: int = 2048
+    width: int = 4096
+    depth: int = 32
+    heads: int = 32
+    kv_heads: int = 32
+    hidden: int = 11008
+    eps: float = 1e-6
+    rope: Rope = field(default_factory=Rope)
+
+
+class Block(nn.Module):
+    """y = x + attention(norm(x)),  x' = y + mlp(norm(y))"""
+
+    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int, eps: float):
+        super().__init__()
+        self.norm_1 = nn.RMSNorm(width, eps)
+        self.attn = Attention(width, heads, kv_heads, bias=False)
+        self.norm_2 = nn.RMSNorm(width, eps)
+        self.mlp = GatedMLP(width, hidden, nn.SiLU())
+
+    def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
+        x = x + self.attn(self.norm_1(x), causal=True, angles=angles)
+        return x + self.mlp(self.norm_2(x))
+
+
+class Llama(Pretrained):
+    """tokens (b, t) -> logits (b, t, v)"""
+
+    Config = LlamaConfig
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__()
+        c = self.config = config
+        self.embed = nn.Embedding(c.vocab, c.width)
+        self.blocks = nn.ModuleList(Block(c.width, c.heads, c.kv_heads, c.hidden, c.eps) for _ in range(c.depth))
+        self.norm = nn.RMSNorm(c.width, c.eps)
+        self.head = nn.Linear(c.width, c.vocab, bias=False)
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        t, c = tokens.shape[1], self.config
+        if t > c.context:
+            raise ValueError(f"{t} tokens, but this model has positions for {c.context} (its context)")
+        x, angles = self.embed(tokens), c.rope.angles(torch.arange(t, device=tokens.device), c.width // c.heads)
+        for block in self.blocks:
+            x = block(x, angles)
+        return cast("Tensor", self.head(self.norm(x)))
+
+    def decoder(self) -> CachedDecoder:
+        """This model with a key-value cache, as `descend.sampling` writes with it."""
+        blocks = [DecodingBlock(b.norm_1, b.attn, b.norm_2, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
+        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.head.weight)
+        return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
+
+
+SIZES = {
+    "llama-7b": LlamaConfig(),
+    "llama-13b": LlamaConfig(width=5120, depth=40, heads=40, kv_heads=40, hidden=13824),
+    "llama-33b": LlamaConfig(width=6656, depth=60, heads=52, kv_heads=52, hidden=17920),
+    "llama-65b": LlamaConfig(width=8192, depth=80, heads=64, kv_heads=64, hidden=22016),
+    "llama-2-7b": LlamaConfig(context=4096, eps=1e-5),
+    "llama-2-70b": LlamaConfig(
+        context=4096, width=8192, depth=80, heads=64, kv_heads=8, hidden=28672, eps=1e-5
+    ),
+    "llama-3-8b": LlamaConfig(
+        vocab=128256, context=8192, kv_heads=8, hidden=14336, eps=1e-5, rope=Rope(theta=500000.0)
+    ),
+}  # fmt: skip
+PARAMETERS = {
+    "llama-7b": 6_738_415_616,
+    "llama-13b": 13_015_864_320,
+    "llama-33b": 32_528_943_616,
+    "llama-65b": 65_285_660_672,
+    "llama-2-7b": 6_738_415_616,
+    "llama-2-70b": 68_976_648_192,
+    "llama-3-8b": 8_030_261_248,
+}
+TINY = LlamaConfig(vocab=61, context=24, width=32, depth=2, heads=4, kv_heads=2, hidden=48)
+
+LAYOUT = Layout(
+    architecture="LlamaForCausalLM",
+    fields={
+        "vocab": "vocab_size",
+        "context": "max_position_embeddings",
+        "width": "hidden_size",
+        "depth": "num_hidden_layers",
+        "heads": "num_attention_heads",
+        "kv_heads": "num_key_value_heads",
+        "hidden": "intermediate_size",
+        "eps": "rms_norm_eps",
+        "rope": "rope_parameters",
+    },
+    parts={"rope": Rope},
+    older=rope_of_older_files,
+    fixed={"hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False},
+    bare_prefix="model.",
+)
+
+KEYS = [
+    rename("embed.weight", "model.embed_tokens.weight"),
+    rename("blocks.{}.norm_1.weight", "model.layers.{}.input_layernorm.weight"),
+    rename("blocks.{}.norm_2.weight", "model.layers.{}.post_attention_layernorm.weight"),
+    *(rename(f"blocks.{{}}.attn.{p}.weight", f"model.layers.{{}}.self_attn.{p}_proj.weight") for p in "qkv"),
+    rename("blocks.{}.attn.out.weight", "model.layers.{}.self_attn.o_proj.weight"),
+    *(rename(f"blocks.{{}}.mlp.{p}.weight", f"model.layers.{{}}.mlp.{p}_proj.weight") for p in ("gate", "up", "down")),
+    rename("norm.weight", "model.norm.weight"),
+    rename("head.weight", "lm_head.weight"),
+    drop("model.layers.{}.self_attn.rotary_emb.inv_freq"),
+]

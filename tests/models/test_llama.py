@@ -1,0 +1,110 @@
+"""LLaMA against transformers' own, both ways: grouped queries, scaled rotary positions, cached decoding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import descend
+from descend.errors import Mistake
+from descend.models.llama import TINY, Llama
+from descend.nn.rotary import Rope
+from tests.close import close
+from tests.models.peers import check_both_ways, check_generation, random_peer
+
+transformers = pytest.importorskip("transformers")
+
+ROPES = {
+    "default": {"rope_type": "default", "rope_theta": 10000.0},
+    "linear": {"rope_type": "linear", "rope_theta": 500.0, "factor": 4.0},
+    "llama3": {
+        "rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 12,
+    },
+}  # fmt: skip
+
+
+def peer(kv_heads: int = 2, rope: str = "default") -> Any:
+    config = transformers.LlamaConfig(
+        vocab_size=61, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=kv_heads, max_position_embeddings=40, rope_parameters=ROPES[rope], bos_token_id=0,
+        eos_token_id=0,
+    )  # fmt: skip
+    return random_peer(transformers.LlamaForCausalLM, config)
+
+
+def tokens() -> Tensor:
+    return torch.randint(61, (3, 17), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.system("llama", "grouped-query-attention", "multi-query-attention", "rope", "swiglu-ffn")
+@pytest.mark.parametrize("kv_heads", [1, 2, 4])
+def test_both_ways(kv_heads: int, tmp_path: Path) -> None:
+    theirs, x = peer(kv_heads), tokens()
+    ours = check_both_ways(theirs, tmp_path, lambda m: m(x), lambda m: m(x).logits)
+    ours(x).square().mean().backward()
+    theirs(x).logits.square().mean().backward()
+    close(ours.blocks[0].attn.k.weight.grad, theirs.model.layers[0].self_attn.k_proj.weight.grad)
+
+
+@pytest.mark.system("rope-scaling")
+@pytest.mark.parametrize("rope", ["linear", "llama3"])
+def test_longer_contexts(rope: str, tmp_path: Path) -> None:
+    x = tokens()
+    check_both_ways(peer(rope=rope), tmp_path, lambda m: m(x), lambda m: m(x).logits)
+    assert json.loads((tmp_path / "ours" / "config.json").read_text())["rope_parameters"] == ROPES[rope]
+
+
+@pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
+def test_generation(prompts: list[list[int]], tmp_path: Path) -> None:
+    theirs = peer(rope="llama3")
+    theirs.save_pretrained(tmp_path)
+    check_generation(theirs, descend.load(tmp_path), prompts, 20)
+
+
+def test_decoding_is_the_forward_pass() -> None:
+    """With compiled code and without."""
+    torch.manual_seed(0)
+    model, x = Llama(TINY).eval(), tokens()
+    for compiled in (True, False):
+        decoder = model.decoder()
+        if not compiled:
+            decoder.native = None
+        found = [decoder.start(x[:, :4], torch.zeros(3, dtype=torch.long), 17)]
+        found += [decoder.step(x[:, t]) for t in range(4, 17)]
+        with torch.no_grad():
+            close(torch.stack(found, 1), model(x)[:, 3:])
+
+
+def test_the_names_of_older_files(tmp_path: Path) -> None:
+    theirs, x = peer(), tokens()
+    theirs.save_pretrained(tmp_path)
+    values = json.loads((tmp_path / "config.json").read_text())
+    del values["rope_parameters"]
+    values |= {"rope_theta": 500.0, "rope_scaling": {"type": "linear", "factor": 4.0}}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert descend.load(tmp_path).config.rope == Rope(500.0, "linear", 4.0)
+    with torch.no_grad():
+        close(
+            descend.load(tmp_path)(x),
+            transformers.LlamaForCausalLM.from_pretrained(tmp_path)(x).logits,
+        )
+
+
+def test_an_unknown_kind_of_scaling_is_named(tmp_path: Path) -> None:
+    peer().save_pretrained(tmp_path)
+    values = json.loads((tmp_path / "config.json").read_text())
+    values["rope_parameters"] = {"rope_type": "longrope", "rope_theta": 10000.0}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    with pytest.raises(Mistake, match="rope_type 'longrope' is not known, only default, linear, llama3"):
+        descend.load(tmp_path)
+
+
+def test_a_text_beyond_the_context() -> None:
+    with pytest.raises(ValueError, match="25 tokens, but this model has positions for 24"):
+        Llama(TINY)(torch.zeros(1, 25, dtype=torch.long))
