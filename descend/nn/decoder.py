@@ -73,8 +73,8 @@ class DecodingBlock:
         if not isinstance(mlp, GatedMLP | MLP) or type(mlp.activation) not in ACTIVATIONS:
             return None
         gate = map_of(mlp.gate) if isinstance(mlp, GatedMLP) else None
-        norms, feed = (norm_of(self.norm_1), norm_of(self.norm_2)), (gate, map_of(mlp.up), map_of(mlp.down))
-        return Weights(*norms, self.q, self.k, self.v, self.out, *feed), ACTIVATIONS[type(mlp.activation)]
+        norms, up, down = (norm_of(self.norm_1), norm_of(self.norm_2)), map_of(mlp.up), map_of(mlp.down)
+        return Weights(*norms, self.q, self.k, self.v, self.out, gate, up, down), ACTIVATIONS[type(mlp.activation)]
 
     def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
         n = self.norm_1(x)
