@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,7 @@ from descend.recipes.kinds.saved import to_json
 from descend.report import write as write_report
 from descend.train import hardware
 from descend.train.distributed import World, join
-from descend.train.fit import Result, fit
+from descend.train.fit import Display, Result, fit
 from descend.train.progress import Progress, Quiet
 from descend.train.protocol import Exhibit, Parts
 from descend.train.run import Run
@@ -36,9 +37,15 @@ def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str,
 
 
 def run_recipe(
-    name: str, recipe: Recipe, out: Path, overwrite: bool = False, budget: float = 0.0, quiet: bool = False
+    name: str,
+    recipe: Recipe,
+    out: Path,
+    overwrite: bool = False,
+    budget: float = 0.0,
+    quiet: bool = False,
+    display: Display | None = None,
 ) -> tuple[Run, Result]:
-    """Train a recipe into a new folder."""
+    """Train a recipe into a new folder; shown as usual, or on a display of the caller's."""
     world = join()
     hardware.keep_memory()
     if recipe.loop.threads:  # before anything is computed: rounding follows the threads
@@ -50,26 +57,36 @@ def run_recipe(
         run = Run.create(out, describe(name, recipe, parts, threads), overwrite)
     world.wait()
     run = Run.open(out)
-    return run, _fit(name, recipe, parts, run, world, resume=False, budget=budget, quiet=quiet)
+    return run, _fit(name, recipe, parts, run, world, False, budget, quiet, display)
 
 
-def continue_run(name: str, recipe: Recipe, run: Run, threads: int, quiet: bool = False) -> Result:
+def continue_run(
+    name: str, recipe: Recipe, run: Run, threads: int, quiet: bool = False, display: Display | None = None
+) -> Result:
     """Take up a run where its newest whole checkpoint left it, with the threads it began with (they shape rounding)."""
     world = join()
     hardware.keep_memory()
     torch.set_num_threads(threads)
-    return _fit(name, recipe, recipe.build(), run, world, resume=True, budget=0.0, quiet=quiet)
+    return _fit(name, recipe, recipe.build(), run, world, True, 0.0, quiet, display)
 
 
 def _fit(
-    name: str, recipe: Recipe, parts: Parts, run: Run, world: World, resume: bool, budget: float, quiet: bool
+    name: str,
+    recipe: Recipe,
+    parts: Parts,
+    run: Run,
+    world: World,
+    resume: bool,
+    budget: float,
+    quiet: bool,
+    display: Display | None,
 ) -> Result:
-    shown = Progress(name, recipe.loop.steps, parts.unit, recipe.loop.watch)
-    with Quiet() if quiet or not world.first else shown as display:
+    own = Progress(name, recipe.loop.steps, parts.unit, recipe.loop.watch)
+    with nullcontext(display) if display else Quiet() if quiet or not world.first else own as shown:
         if not world.first:
-            return fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
+            return fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget)
         with run.locked():
-            result = fit(parts, recipe.loop, recipe.schedule, run, display, world, resume, budget)
+            result = fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget)
     if not result.reason.startswith("SIG"):
         write_report(run.folder, [])  # first without: making the exhibits may fail, and the curves are there already
         write_report(run.folder, exhibits(parts if world.size == 1 else recipe.build(), run))

@@ -54,13 +54,13 @@ def test_the_first_screen_is_quick_and_loads_nothing_heavy() -> None:
 def test_every_verb_has_its_file_and_an_example() -> None:
     for group in cli.VERBS.values():
         for verb in group:
-            assert (Path(cli.__file__).parent / "verbs" / f"{verb.name}.py").exists()
+            assert (Path(cli.__file__).parent / "verbs" / f"{verb.name.replace('-', '_')}.py").exists()
             assert verb.example.startswith(f"descend {verb.name}")
-            assert verb.name in descend.__all__
+            assert verb.name.replace("-", "_") in descend.__all__
 
 
 def test_python_offers_the_same_verbs() -> None:
-    assert set(descend.__all__) == {*NAMES, "load"}
+    assert set(descend.__all__) == {*(name.replace("-", "_") for name in NAMES), "load"}
     assert set(descend.__all__) <= set(dir(descend))
     assert callable(descend.runs)
     assert descend.__version__

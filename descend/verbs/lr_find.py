@@ -1,0 +1,116 @@
+"""descend lr-find: let the learning rate grow from batch to batch, and see where the loss falls fastest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+
+from descend import recipes
+from descend.errors import Mistake
+from descend.recipes.kinds.recipe import Recipe
+from descend.report.sweep import figure, spark, sweep_page
+from descend.study.space import difference
+from descend.train import hardware
+from descend.train.distributed import World
+from descend.train.sweep import Curve, sweep
+from descend.train.training import Training
+from descend.verbs.flags import parse
+from descend.verbs.lab import check
+
+HELP = """usage: descend lr-find RECIPE [--flags]
+
+Train a few batches while the learning rate grows exponentially, and suggest a rate: the smaller of the one where the
+smoothed loss falls fastest and a tenth of the one where it is lowest. Nothing is kept of this training.
+The other flags are those of `descend train`.
+
+  --low 1e-6      first rate
+  --high 10       last rate
+  --points 100    batches
+  --out FILE      the curve as .html, .png or .svg
+  --json          print JSON
+
+examples
+  descend lr-find lenet-digits
+  descend lr-find gpt2-pydoc --model.width 128 --out curve.html
+"""
+
+
+def lr_find(recipe: str | Recipe, low: float = 1e-6, high: float = 10.0, points: int = 100) -> Curve:
+    """The curve of a learning-rate sweep, with its suggestion."""
+    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
+    hardware.keep_memory()
+    parts = values.build()
+    torch.set_num_threads(hardware.threads(values.loop.threads, parts.task, parts.units_per_batch))
+    return sweep(Training(parts, values.loop, values.schedule, World()), low, high, points)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to sweep."""
+
+    recipe: Annotated[Any, tyro.conf.arg(name="")]
+    low: float = 1e-6
+    """First rate."""
+    high: float = 10.0
+    """Last rate."""
+    points: int = 100
+    """Batches."""
+    out: str = ""
+    """Write the curve here: .html, .png or .svg."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+
+def main(args: list[str]) -> None:
+    """The command: its flags depend on the recipe."""
+    if not args or args[0] in ("-h", "--help"):
+        print(HELP, end="")
+        return
+    name = args[0]
+    if name.startswith("-"):
+        raise Mistake("name the recipe first: descend lr-find RECIPE --flags; descend train --list shows them")
+    asked: Question = parse(Question, args[1:], f"descend lr-find {name}", default=Question(recipes.get(name)))
+    if asked.out:
+        check(Path(asked.out))
+    curve = lr_find(asked.recipe, asked.low, asked.high, asked.points)
+    if asked.out:
+        save(name, curve, Path(asked.out))
+    if asked.json:
+        print(json.dumps({"recipe": name, **asdict(curve), "suggestion": curve.suggestion}, indent=1))
+    else:
+        tell(name, asked, curve)
+
+
+def save(name: str, curve: Curve, out: Path) -> None:
+    """The page, or the figure alone."""
+    if out.suffix == ".html":
+        out.write_text(sweep_page(name, curve), encoding="utf-8")
+    else:
+        figure(name, curve).savefig(out, dpi=160)
+
+
+def tell(name: str, asked: Question, curve: Curve) -> None:
+    """The curve in a few lines, and what follows."""
+    if not curve.smoothed:
+        raise Mistake(
+            f"the loss is not finite at the first rate, {asked.low:g}; look at the data or give a lower --low"
+        )
+    print(spark(curve, unicode="utf" in (sys.stdout.encoding or "").lower()))
+    if curve.suggestion is None:
+        print(
+            f"the loss never fell between {curve.rates[0]:.1e} and {curve.rates[-1]:.1e}; try another --low or --high"
+        )
+    else:
+        turn = "it still falls at the last rate" if curve.turn is None else f"it is lowest at {curve.turn:.2e}"
+        print(f"the loss falls fastest at {curve.steepest:.2e}; {turn}")
+        rate = f"--optim.lr {curve.suggestion:.2g}"
+        own = " ".join(difference(recipes.get(name), asked.recipe))
+        print(f"suggested: {rate}   (descend train {name} {own + ' ' if own else ''}{rate})")
+    if asked.out:
+        print(f"written: {asked.out}")

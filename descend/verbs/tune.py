@@ -1,0 +1,270 @@
+"""descend tune: search for good values of a recipe's flags; validation scores select, the test data is never read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import torch
+import tyro
+
+from descend import recipes
+from descend.errors import Mistake
+from descend.recipes.kinds.recipe import Recipe
+from descend.recipes.kinds.saved import from_json, to_json
+from descend.report import write as write_report
+from descend.report.study import write_study
+from descend.study.space import default_space, difference, space, typed
+from descend.study.study import Plan, Pruned, Pruner, Study, Train
+from descend.study.suggest import Sampler
+from descend.train import checkpoint
+from descend.train.fit import Display, Result
+from descend.train.run import Run
+from descend.verbs.flags import parse, seconds
+from descend.verbs.start import continue_run, run_recipe
+from descend.verbs.train import Order as TrainOrder
+from descend.verbs.trials import Shown, tell
+from descend.weights.folder import write_json
+from descend.weights.layout import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HELP = """usage: descend tune RECIPE [--search NAME=WHERE ...] [--flags]
+       descend tune --resume DIR [--trials N] [--budget 10m] [--quiet] [--json]
+
+Train a recipe many times with different values and keep the best. Every trial is a run in DIR/trials. Bad ones are
+stopped early. A search that was interrupted or killed goes on when the same command is given again.
+
+  --search optim.lr=1e-4..1e-1:log   a range, evenly over the orders of magnitude (without :log: evenly)
+  --search model.width=32,64,128     one of these; give --search once for each flag that may vary
+                                     (default: the learning rate around the recipe's, and the batch)
+  --sampler tpe                      grid, random, tpe, or gp (Gaussian process with expected improvement)
+  --pruner median                    median, halving or none: what stops a bad trial
+  --trials 30                        how many; a grid without --trials is tried in full
+  --budget 10m                       longest time of this command; what is half done is continued by the next one
+  --out DIR                          the study's folder (default: runs/RECIPE-tune/TIME)
+  --replace                          replace the study that is in --out
+
+The other flags are those of `descend train` and hold for every trial.
+
+examples
+  descend tune lenet-digits --steps 200 --trials 20 --out runs/search
+  descend tune gpt2-pydoc --search optim.lr=3e-4..3e-2:log --search model.width=96,192 --sampler gp --budget 1h
+  descend tune --resume runs/search --trials 40
+"""
+SAME = ("name", "search", "sampler", "pruner", "values")  # what makes a command the same study
+
+
+def tune(
+    recipe: str | Recipe,
+    out: str | Path | None = None,
+    search: tuple[str, ...] | list[str] = (),
+    trials: int = 0,
+    sampler: Sampler = "tpe",
+    pruner: Pruner = "median",
+    budget: float | str = 0.0,
+    replace: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Search, and return what `descend tune --json` prints: trials, best, importance, command."""
+    name = recipe if isinstance(recipe, str) else f"own-{type(recipe).__name__.lower()}"
+    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
+    order = Order(values, tuple(search), trials, sampler, pruner, str(budget or ""), str(out or ""), replace, quiet)
+    return begin(name, order)
+
+
+def begin(name: str, order: Order) -> dict[str, Any]:
+    """The study that an order describes, from its start or from where it stands."""
+    if order.trials < 0:
+        raise Mistake(f"--trials {order.trials}: at least 1, or 0 for the default")
+    asked = {
+        "name": name,
+        "search": list(order.search) or default_space(order.recipe),
+        "sampler": order.sampler,
+        "pruner": order.pruner,
+        "trials": order.trials,
+        "values": to_json(order.recipe),
+        "descend": version("descend"),
+        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+    }
+    plan_of(asked, order.recipe).trials(0)  # a mistake in the space is told before anything is written
+    folder = Path(order.out) if order.out else Path("runs") / f"{name}-tune" / time.strftime("%Y%m%d-%H%M%S")
+    return in_folder(folder, asked, order.budget, order.replace, order.quiet)
+
+
+def resume(folder: str | Path, trials: int = 0, budget: str = "", quiet: bool = False) -> dict[str, Any]:
+    """Go on with the study in this folder, up to `trials` trials (0: as many as were asked for before)."""
+    asked = saved(Path(folder))
+    if asked is None:
+        raise Mistake(f"{folder} holds no study (no study.json); begin one with descend tune RECIPE --out {folder}")
+    return in_folder(Path(folder), {**asked, "trials": trials or asked["trials"]}, budget, False, quiet)
+
+
+def saved(folder: Path) -> dict[str, Any] | None:
+    path = folder / "study.json"
+    return read_json(path) if path.exists() else None
+
+
+def plan_of(asked: dict[str, Any], recipe: Recipe) -> Plan:
+    loop = recipe.loop
+    dimensions = space(asked["search"], recipe)
+    return Plan(dimensions, asked["sampler"], asked["pruner"], loop.watch, loop.seed, loop.steps)
+
+
+def in_folder(folder: Path, asked: dict[str, Any], budget: str, replace: bool, quiet: bool) -> dict[str, Any]:
+    """Lock the folder, agree with what is in it, run, and write the page."""
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise Mistake("descend tune runs its trials one after another in one process; start it without torchrun")
+    limit = seconds(budget) if budget else 0.0
+    folder.mkdir(parents=True, exist_ok=True)
+    with Run(folder).locked():
+        settle(folder, asked, replace)
+        recipe = from_json(asked["values"], str(folder / "study.json"))
+        plan = plan_of(asked, recipe)
+        study, trials = Study(folder, plan), plan.trials(asked["trials"])
+        make = maker(asked["name"], recipe, plan)
+        shown = Shown(study, trials, quiet)
+        state = study.run(trials, make, trainer(asked["name"]), shown.trial, shown.ended, limit)
+        found = result(study, asked, recipe, make, state)
+        write_study(folder, found)
+    return found
+
+
+def settle(folder: Path, asked: dict[str, Any], replace: bool) -> None:
+    """Write study.json, or see that the study that is there is the one that was asked for."""
+    there = saved(folder)
+    strangers = [p.name for p in folder.iterdir() if p.name != "lock" and not p.name.startswith(".")]
+    if there is None and strangers:
+        raise Mistake(f"{folder} is not empty and not a study; choose another --out")
+    if there is not None and replace:
+        for path in [p for p in folder.iterdir() if p.name != "lock"]:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    elif there is not None:
+        other = [key for key in SAME if there[key] != asked[key]]
+        if other:
+            what = "recipe values" if other[0] == "values" else other[0]
+            raise Mistake(f"{folder} holds a study with another {what}; choose another --out, or give --replace")
+        asked = {**asked, "started": there["started"], "descend": there["descend"]}
+    write_json(folder / "study.json", asked)
+
+
+def maker(name: str, recipe: Recipe, plan: Plan) -> Callable[[dict[str, Any]], Recipe]:
+    """From values to a recipe, by the flags of `descend train`."""
+
+    def make(values: dict[str, Any]) -> Recipe:
+        flags = typed(plan.dimensions, values)
+        order: TrainOrder = parse(TrainOrder, flags, f"descend train {name}", default=TrainOrder(recipe))
+        made: Recipe = order.recipe
+        return made
+
+    return make
+
+
+def trainer(name: str) -> Train:
+    """How a trial is trained: as `descend train` and `descend resume` do it."""
+    threads = torch.get_num_threads()
+
+    def train(recipe: Recipe, folder: Path, display: Display) -> Result:
+        torch.set_num_threads(threads)  # as at the start of a process, not as the trial before left them
+        run = Run(folder)
+        try:
+            if checkpoint.names(run.checkpoints):
+                return continue_run(name, recipe, run, run.recipe["environment"]["threads"], display=display)
+            shutil.rmtree(folder, ignore_errors=True)
+            return run_recipe(name, recipe, folder, display=display)[1]
+        except Pruned:
+            last = run.lines()[-1]
+            run.log({"step": last["step"], "time": last["time"], "event": "pruned"})
+            write_report(folder, [])
+            raise
+
+    return train
+
+
+def result(
+    study: Study, asked: dict[str, Any], recipe: Recipe, make: Callable[[dict[str, Any]], Recipe], state: str
+) -> dict[str, Any]:
+    """The study as JSON."""
+    rows, best, command = study.rows(), study.best(), ""
+    if best is not None and asked["name"] in recipes.names():
+        flags = difference(recipes.get(asked["name"]), make(best.params))
+        command = shlex.join(["descend", "train", asked["name"], *flags])
+    plan = study.plan
+    return {
+        "study": str(study.folder),
+        "recipe": asked["name"],
+        "state": state,
+        "watch": plan.watch,
+        "sampler": plan.sampler,
+        "pruner": plan.pruner,
+        "seed": plan.seed,
+        "search": [d.describe() for d in plan.dimensions],
+        "wanted": plan.trials(asked["trials"]),
+        "best": None if best is None else rows[best.number],
+        "command": command,
+        "importance": study.importance(),
+        "trials": rows,
+    }
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to search, where to, and for how long."""
+
+    recipe: Annotated[Any, tyro.conf.arg(name="")]
+    search: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A flag that varies: NAME=LOW..HIGH, NAME=LOW..HIGH:log or NAME=A,B,C; may be given several times."""
+    trials: int = 0
+    """How many trials; 0: 30, or the whole grid."""
+    sampler: Sampler = "tpe"
+    """What chooses the next values."""
+    pruner: Pruner = "median"
+    """What stops a bad trial."""
+    budget: str = ""
+    """Longest time of this command, such as 90s, 5m or 2h."""
+    out: str = ""
+    """The study's folder; empty: runs/RECIPE-tune/TIME."""
+    replace: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Replace the study that is in --out."""
+    quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Show no progress."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print JSON."""
+
+
+def main(args: list[str]) -> None:
+    """The command: its flags depend on the recipe."""
+    if not args or args[0] in ("-h", "--help"):
+        print(HELP, end="")
+        return
+    if args[0] == "--resume":
+        parse(resumed, args[1:], "descend tune --resume")
+        return
+    name = args[0]
+    if name.startswith("-"):
+        raise Mistake("name the recipe first: descend tune RECIPE --flags; or descend tune --resume DIR")
+    order: Order = parse(Order, args[1:], f"descend tune {name}", default=Order(recipes.get(name)))
+    tell(begin(name, order), order.json)
+
+
+def resumed(folder: str, /, *, trials: int = 0, budget: str = "", quiet: bool = False, json: bool = False) -> None:
+    """Go on with a search.
+
+    Args:
+        folder: the study's folder.
+        trials: how many trials in all; 0: as many as were asked for.
+        budget: longest time of this command.
+        quiet: show no progress.
+        json: print JSON.
+
+    Examples:
+        descend tune --resume runs/search --trials 40
+    """
+    tell(resume(folder, trials, budget, quiet), json)
