@@ -1,19 +1,36 @@
 """Learning-rate schedules: the books' closed forms, and frozen values that a recipe holds.
 
-    warmup   η_t = η_min + (η_0 − η_min) t / T_warm                     t ≤ T_warm
-    cosine   η_t = η_min + (η_0 − η_min) (1 + cos(π t / T)) / 2         0 ≤ t ≤ T
-    linear   η_t = η_0 + (η_min − η_0) t / T
+    constant      η_t = η_0
+    linear        η_t = η_0 + (η_min − η_0) t / T
+    polynomial    η_t = η_0 (1 + t)^−α            α = 1: Σ η_t = ∞, Σ η_t² < ∞ (torch's PolynomialLR is another curve)
+    exponential   η_t = η_0 e^−λt
+    step          η_t = η_0 γ^⌊t/S⌋               S in steps; times the steps of an epoch where a book counts epochs
+    cosine        η_t = η_min + (η_0 − η_min) (1 + cos(π t / T)) / 2                          0 ≤ t ≤ T
+    restarts      η_t = η_min + (η_0 γ^i − η_min) (1 + cos(π (t − t_i) / T_i)) / 2            t_i ≤ t < t_i + T_i
+    warmup        η_t = η_min + (η_0 − η_min) t / T_warm           t ≤ T_warm, then any of these from its start
+    Noam          η_t = d^−½ min(t^−½, t w^−3/2)                   t ≥ 1; peak (d w)^−½ at t = w
+    plateau       η ← φ η when the watched score has not improved for so many evaluations
 
-A schedule is a pure function of the step, so a resumed run needs no state of it. Under gradient accumulation t counts
-optimizer steps; MF-A.93 counts mini-batches and stretches the warmup by k, which is the same curve.
+A schedule gives the factor on the optimizer's rate: η_0 is 1. It is a pure function of the step, so a resumed run needs
+no state of it; only the plateau looks at scores, and its state is a value that the trainer keeps. Under gradient
+accumulation t counts optimizer steps; MF-A.93 counts mini-batches and stretches the warmup by k, the same curve.
+DLN names linear, power-law and exponential decay without formulas; the forms are MF's. Factor and patience of the
+plateau are not given in MF 28.3; the score there is mAP, larger is better (`--watch "max map"`).
 
-Systems: cosine-annealing, linear-warmup
+Systems: cosine-annealing, linear-warmup, elementary-decay-schedules, step-decay, cosine-warm-restarts,
+    inverse-sqrt-warmup, plateau-decay-on-map
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from descend.errors import Mistake
 
 
 def linear_warmup(t: float, warmup: float, start: float = 0.0, peak: float = 1.0) -> float:
@@ -21,14 +38,64 @@ def linear_warmup(t: float, warmup: float, start: float = 0.0, peak: float = 1.0
     return start + (peak - start) * min(t / warmup, 1.0) if warmup else peak
 
 
+def linear(t: float, total: float, peak: float = 1.0, floor: float = 0.0) -> float:
+    """A straight line from the peak at t = 0 to the floor at t = T."""
+    return peak + (floor - peak) * min(t / total, 1.0)
+
+
+def polynomial(t: float, alpha: float, peak: float = 1.0) -> float:
+    """η_0 (1 + t)^−α"""
+    return float(peak * (1 + t) ** -alpha)
+
+
+def exponential(t: float, decay: float, peak: float = 1.0) -> float:
+    """η_0 e^−λt"""
+    return peak * math.exp(-decay * t)
+
+
+def step_decay(t: float, period: float, gamma: float, peak: float = 1.0) -> float:
+    """η_0 γ^⌊t/S⌋"""
+    return float(peak * gamma ** (t // period))
+
+
 def cosine(t: float, total: float, peak: float = 1.0, floor: float = 0.0) -> float:
     """Half a cosine from the peak at t = 0 to the floor at t = T."""
     return floor + (peak - floor) * (1 + math.cos(math.pi * min(t / total, 1.0))) / 2
 
 
-def linear(t: float, total: float, peak: float = 1.0, floor: float = 0.0) -> float:
-    """A straight line from the peak at t = 0 to the floor at t = T."""
-    return peak + (floor - peak) * min(t / total, 1.0)
+def warm_restarts(t: float, periods: Sequence[float], gamma: float, peak: float = 1.0, floor: float = 0.0) -> float:
+    """A cosine in each period, from the peak times γ^i; the last period is repeated for ever."""
+    start, i = 0.0, 0
+    while i < len(periods) - 1 and t >= start + periods[i]:
+        start, i = start + periods[i], i + 1
+    more = (t - start) // periods[-1] if i == len(periods) - 1 else 0
+    since, top = t - start - more * periods[-1], peak * gamma ** (i + more)
+    return cosine(since, periods[i], max(top, floor), floor)
+
+
+def growing_periods(first: int, times: int, restarts: int) -> tuple[int, ...]:
+    """T_i = T_0 · times^i: the periods of a schedule with so many restarts."""
+    return tuple(first * times**i for i in range(restarts + 1))
+
+
+def noam(t: float, width: int, warmup: int) -> float:
+    """d^−½ min(t^−½, t w^−3/2), for t ≥ 1."""
+    return float(width**-0.5 * min(t**-0.5, t * warmup**-1.5))
+
+
+def torch_scheduler(
+    optimizer: torch.optim.Optimizer, schedule: Callable[[int, int], float], steps: int
+) -> torch.optim.lr_scheduler.LambdaLR:
+    """The schedule for a loop of one's own: call `.step()` after each of the optimizer's."""
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule(step, steps))
+
+
+def warmed(step: int, steps: int, warmup: int, decay: Callable[[int, int], float]) -> float:
+    """A linear rise of `warmup` steps to where the decay starts, then the decay over the steps that are left."""
+    left = max(steps - warmup, 1)
+    if step < warmup:
+        return linear_warmup(step + 1, warmup, peak=decay(0, left))
+    return decay(step - warmup, left)
 
 
 @dataclass(frozen=True)
@@ -52,9 +119,7 @@ class Cosine:
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
-        if step < self.warmup:
-            return linear_warmup(step + 1, self.warmup)
-        return cosine(step - self.warmup, max(steps - self.warmup, 1), floor=self.floor)
+        return warmed(step, steps, self.warmup, lambda t, total: cosine(t, total, floor=self.floor))
 
 
 @dataclass(frozen=True)
@@ -67,6 +132,150 @@ class Linear:
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
-        if step < self.warmup:
-            return linear_warmup(step + 1, self.warmup)
-        return linear(step - self.warmup, max(steps - self.warmup, 1), floor=self.floor)
+        return warmed(step, steps, self.warmup, lambda t, total: linear(t, total, floor=self.floor))
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """(1 + t)^−α: the decay of stochastic approximation."""
+
+    alpha: float = 0.5
+    """Power, above 0 and at most 1."""
+
+    def __post_init__(self) -> None:
+        require("alpha", self.alpha, 0 < self.alpha <= 1, "above 0 and at most 1")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return polynomial(step, self.alpha)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """e^−λt: every step by the same ratio."""
+
+    decay: float = 1e-3
+    """λ, for one step."""
+
+    def __post_init__(self) -> None:
+        require("decay", self.decay, self.decay > 0, "above 0")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return exponential(step, self.decay)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Multiplied by γ after every period."""
+
+    period: int = 1000
+    """Steps between two cuts."""
+    gamma: float = 0.1
+    """What a cut multiplies with."""
+
+    def __post_init__(self) -> None:
+        require("period", self.period, self.period >= 1, "at least 1")
+        require("gamma", self.gamma, 0 < self.gamma < 1, "between 0 and 1")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return step_decay(step, self.period, self.gamma)
+
+
+@dataclass(frozen=True)
+class WarmRestarts:
+    """A cosine in each period, each from a lower peak."""
+
+    periods: tuple[int, ...] = (1000,)
+    """Steps of each period; the last is repeated."""
+    gamma: float = 1.0
+    """What each restart multiplies the peak with."""
+    floor: float = 0.0
+    """Lowest rate as a share of the first."""
+
+    def __post_init__(self) -> None:
+        require("periods", self.periods, bool(self.periods) and min(self.periods) >= 1, "one or more, each at least 1")
+        require("gamma", self.gamma, 0 < self.gamma <= 1, "above 0 and at most 1")
+        lowest = self.gamma ** (len(self.periods) - 1)
+        require("floor", self.floor, 0 <= self.floor < lowest, f"below the last period's peak {lowest:.3g}")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return warm_restarts(step, self.periods, self.gamma, floor=self.floor)
+
+
+@dataclass(frozen=True)
+class Noam:
+    """Inverse square root after a linear warmup. The factor is the rate itself: give the optimizer lr = 1."""
+
+    width: int = 512
+    """d of the model."""
+    warmup: int = 4000
+    """Step of the peak."""
+
+    def __post_init__(self) -> None:
+        require("width", self.width, self.width >= 1, "at least 1")
+        require("warmup", self.warmup, self.warmup >= 1, "at least 1")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return noam(step + 1, self.width, self.warmup)
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """A linear warmup before any other schedule."""
+
+    warmup: int = 100
+    """Steps of linear warmup."""
+    around: Any = field(default_factory=Constant)
+
+    def __post_init__(self) -> None:
+        require("warmup", self.warmup, self.warmup >= 0, "0 or more")
+        if isinstance(self.around, Plateau):
+            raise Mistake("a plateau goes outside: Plateau(around=Warmup(...))")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return warmed(step, steps, self.warmup, self.around)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a plateau has seen: the best score, the evaluations since then or since the last cut, and the factor now."""
+
+    best: float | None = None
+    stale: int = 0
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Any schedule, lowered each time that the watched score stops improving."""
+
+    factor: float = 0.1
+    """What a cut multiplies with."""
+    patience: int = 3
+    """Evaluations without improvement before a cut (torch counts one less)."""
+    floor: float = 0.0
+    """Lowest product of the cuts."""
+    around: Any = field(default_factory=Constant)
+
+    def __post_init__(self) -> None:
+        require("factor", self.factor, 0 < self.factor < 1, "between 0 and 1")
+        require("patience", self.patience, self.patience >= 1, "at least 1")
+        require("floor", self.floor, 0 <= self.floor < 1, "0 or more, and below 1")
+        if isinstance(self.around, Plateau):
+            raise Mistake("a plateau in a plateau: give one of them")
+
+    def __call__(self, step: int, steps: int) -> float:
+        return float(self.around(step, steps))
+
+    def seen(self, watch: Watch, score: float, higher: bool, margin: float = 0.0) -> Watch:
+        """The state after one more evaluation; a gain of the margin or less, and NaN, is no improvement."""
+        gain = math.inf if watch.best is None else score - watch.best if higher else watch.best - score
+        if gain > margin and not math.isnan(score):
+            return Watch(score, 0, watch.factor)
+        if watch.stale + 1 < self.patience:
+            return Watch(watch.best, watch.stale + 1, watch.factor)
+        return Watch(watch.best, 0, max(watch.factor * self.factor, self.floor))
+
+
+def require(name: str, value: object, holds: bool, what: str) -> None:
+    if not holds:
+        raise Mistake(f"--schedule.{name} {value}: give {what}")

@@ -1,4 +1,12 @@
-"""fit: train until the steps, the patience or the time run out, or somebody asks to stop. Nothing is ever lost."""
+"""fit: train until the steps, the patience or the time run out, or somebody asks to stop. Nothing is ever lost.
+
+Early stopping: every `eval_every` steps the watched validation score is judged. It is an improvement if it beats the
+best by more than `margin`; then the weights are saved and `checkpoints/best` points at them. After `patience`
+evaluations in a row without one, training ends, and `best` is the model to use. Any score of the task can be watched,
+so fine-tuning can watch a general benchmark beside its own loss (VOM 13.6.4).
+
+Systems: early-stopping
+"""
 
 from __future__ import annotations
 
@@ -28,6 +36,12 @@ class Display(Protocol):
     def message(self, text: str) -> None: ...
 
 
+class Watch(Protocol):
+    """Asked at every evaluation, with the metrics of the steps since the last one: what is to be said and logged."""
+
+    def __call__(self, step: int, seen: list[dict[str, float]], scores: dict[str, float]) -> list[dict[str, str]]: ...
+
+
 @dataclass(frozen=True)
 class Result:
     """How a run ended: finished, patience, budget, SIGINT or SIGTERM."""
@@ -48,6 +62,7 @@ def fit(
     world: World | None = None,
     resume: bool = False,
     budget: float = 0.0,
+    watch: Watch | None = None,
 ) -> Result:
     """Train `parts` as `loop` says, into the folder of `run`; `budget` is the longest time in seconds, 0 for any."""
     world = world or World()
@@ -63,7 +78,7 @@ def fit(
         display.message(f"resumed from {path}")
     with stop_requests() as request:
         try:
-            reason = _loop(training, run, display, request, budget)
+            reason = _loop(training, run, display, request, budget, watch)
         except NotFinite as fault:
             if world.first:
                 run.log({"step": training.step, "time": training.seconds, "event": "failed", "fault": str(fault)})
@@ -75,15 +90,19 @@ def fit(
     return Result(reason, training.step, training.best, training.best_step, training.seconds)
 
 
-def _loop(training: Training, run: Run, display: Display, request: Request, budget: float) -> str:
+def _loop(
+    training: Training, run: Run, display: Display, request: Request, budget: float, watch: Watch | None
+) -> str:
     """Steps until the end; returns why it ended."""
     loop, world = training.loop, training.world
     higher, watched = loop.watched
     every = max(1, loop.steps // LINES)
     clock = Clock(training)
+    seen: list[dict[str, float]] = []
     reason = ""
     while training.step < loop.steps and not reason:
         metrics = training.advance()
+        seen.append(metrics)
         training.seconds, step, rate = clock.seconds(), training.step, clock.rate()
         if step % every == 0 or step == loop.steps:
             lr = next(iter(training.optims.values())).param_groups[0]["lr"]
@@ -103,6 +122,10 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
             improved = training.judge(scores[watched], higher)
             _log(training, run, {"valid": scores})
             display.update(step, loss=metrics.get("loss", 0.0), rate=rate, valid=scores)
+            for warning in watch(step, seen, scores) if watch else ():
+                _log(training, run, {"event": "warning", **warning})
+                display.message(warning["said"])
+            seen.clear()
             if loop.patience and training.waited >= loop.patience and not reason:
                 reason = "patience"
         if improved or reason or step % loop.save_every == 0:

@@ -75,7 +75,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One thing to look at in the report: kind is text, confusion, points, curve, images, heatmap or table."""
+    """One thing to look at in the report: the kinds are those of `report/exhibits.py`."""
 
     kind: str
     title: str
@@ -105,6 +105,8 @@ class Loop:
     """What selects the best checkpoint: min or max, and a validation score."""
     patience: int = 0
     """Stop after so many evaluations without improvement; 0: never."""
+    margin: float = 0.0
+    """What a score must gain on the best one to be an improvement."""
     seed: int = 0
     """Seed of everything random: weights, data order, dropout."""
     threads: int = 0
@@ -128,6 +130,8 @@ class Loop:
         for name in ("steps", "accumulate", "eval_every", "save_every"):
             if getattr(self, name) < 1:
                 raise Mistake(f"--{name.replace('_', '-')} {getattr(self, name)}: at least 1")
+        if not 0 <= self.margin < float("inf"):
+            raise Mistake(f"--margin {self.margin}: at least 0")
         if self.watch.split()[:1] not in (["min"], ["max"]) or len(self.watch.split()) != 2:
             raise Mistake(f"--watch {self.watch!r}: say min or max and the score, for instance 'min loss'")
 

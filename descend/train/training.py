@@ -13,12 +13,14 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from descend.optim.clip import clip_norm
+from descend.optim.schedules import Plateau, Watch
 from descend.train.distributed import World, gather, scatter, spread, syncing
 from descend.train.ema import Ema
 from descend.train.faults import NotFinite, example_ids, locate
@@ -49,6 +51,7 @@ class Training:
         self.step = 0
         self.best: float | None = None
         self.best_step = self.waited = 0
+        self.watch = Watch()
         self.seconds = 0.0
 
     def _others(self, player: str) -> list[nn.Parameter]:
@@ -65,7 +68,7 @@ class Training:
     def advance(self) -> dict[str, float]:
         """One step: every move of one batch. Returns the mean loss of each player, and the gradient norm if clipped."""
         reseed(self.loop.seed, self.step, self.world.rank)
-        factor = self.schedule(self.step, self.loop.steps)
+        factor = self.schedule(self.step, self.loop.steps) * self.watch.factor
         for name, opt in self.optims.items():
             for group, lr in zip(opt.param_groups, self.base_lr[name], strict=True):
                 group["lr"] = lr * factor
@@ -132,11 +135,14 @@ class Training:
             return mean_scores(self.task, (moved(batch, self.device) for batch in self.parts.valid))
 
     def judge(self, value: float, higher: bool) -> bool:
-        """Whether this score is the best so far; counts the evaluations since the best."""
-        improved = self.best is None or (value > self.best if higher else value < self.best)
+        """Whether this score is the best so far, by more than the margin; counts the evaluations since the best."""
+        improved = self.best is None or (value - self.best if higher else self.best - value) > self.loop.margin
         self.waited = 0 if improved else self.waited + 1
         if improved:
             self.best, self.best_step = value, self.step
+        # The evaluation that ends a run on a budget is none of the plateau's: a run that goes on would not have had it.
+        if isinstance(self.schedule, Plateau) and self.step % self.loop.eval_every == 0:
+            self.watch = self.schedule.seen(self.watch, value, higher, self.loop.margin)
         return improved
 
     def weights(self) -> dict[str, Tensor]:
@@ -152,6 +158,7 @@ class Training:
             "best": self.best,
             "best_step": self.best_step,
             "waited": self.waited,
+            "watch": asdict(self.watch),
             "seconds": self.seconds,
             "task": gather(plain(self.task.state_dict())),
             "optims": {name: gather(opt.state_dict()) for name, opt in self.optims.items()},
@@ -162,6 +169,7 @@ class Training:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in ("step", "best", "best_step", "waited", "seconds"):
             setattr(self, name, state[name])
+        self.watch = Watch(**state.get("watch", {}))  # checkpoints from before the plateau have none
         mine = plain(self.task.state_dict())
         if mine.keys() != state["task"].keys():
             raise ValueError(f"the checkpoint's tensors differ: {sorted(mine.keys() ^ state['task'].keys())[:4]}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from descend.catalog.examples import Compute, Inputs
+from descend.catalog.examples import Compute, Inputs, real
 from descend.data.arrays import Shuffled
 from descend.metrics.classification import top_k
+from descend.optim.scaling import largest_loss, lost_below, smallest_subnormal, through_half
 
 
 def random_guess(i: Inputs) -> Inputs:
@@ -31,7 +32,33 @@ def batches_per_epoch(i: Inputs) -> Inputs:
     return {"ceil": ceil, "floor": [c if c * i["B"] == n else c - 1 for c, n in zip(ceil, i["N"], strict=True)]}
 
 
+def float16_range(i: Inputs) -> Inputs:
+    half = torch.finfo(torch.float16)
+    return {"min": half.smallest_normal, "max": half.max, "smallest_subnormal": smallest_subnormal()}
+
+
+def underflow(i: Inputs) -> Inputs:
+    g = real(i["g"])
+    return {
+        "float16_of_g": through_half(g),
+        "scaled_then_unscaled": through_half(g, i["L_scale"]),
+        "zero_below": lost_below(),
+    }
+
+
+def loss_scale(i: Inputs) -> Inputs:
+    scale = 2 ** i["L_scale_exponent"]
+    return {
+        "L_scale_value": scale,
+        "largest_loss_representable_after_scaling_in_fp16": largest_loss(scale),
+        "float16_of_2.0_times_scale": through_half(real(2.0), scale),
+    }
+
+
 EXAMPLES: dict[str, Compute] = {
+    "MF-11.3.2-fp16-range": float16_range,
+    "MF-11.3.2-underflow": underflow,
+    "MF-11.3.1-loss-scale": loss_scale,
     "DLN-ILSVRC-random": random_guess,
     "DLD-1.8-batches-per-epoch": batches_per_epoch,
 }
