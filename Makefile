@@ -7,7 +7,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
-	@echo "make prove  train every recipe to its figure, three seeds each (TEXT=FILE for the proofs on a book; hours)"
+	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=FOLDER of MNIST for those that need it)"
 	@echo "make bench  measure speed beside the peers, as ratios (about 20 minutes)"
 
 .venv/run: pyproject.toml constraints.txt
@@ -34,7 +34,7 @@ test: lint
 	@$(BIN)/python -m pytest -n 2
 
 prove: .venv/dev
-	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT))
+	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES))
 
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from descend.report.heat import heat, png
+from descend.report.plane import against, regions
 from descend.report.svg import Series, chart
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def section(exhibit: Exhibit) -> str:
         said = f"{type(error).__name__}: {error}"
         body = f'<p class="warning">This exhibit could not be drawn ({escape(said)}).</p>'
     note = f'<p class="note">{escape(exhibit.note)}</p>' if exhibit.note else ""
-    width = "half" if exhibit.kind in ("confusion", "points", "heatmap", "table") else "whole"
+    width = "half" if exhibit.kind in ("confusion", "points", "heatmap", "table", "regions", "against") else "whole"
     return f'<section class="card {width}"><h2>{escape(exhibit.title)}</h2>{note}{body}</section>'
 
 
@@ -132,4 +133,6 @@ KINDS: dict[str, Callable[[Any], str]] = {
     "images": images,
     "heatmap": heatmap,
     "table": table,
+    "regions": regions,
+    "against": against,
 }

@@ -39,6 +39,7 @@ def heat(
     slanted = name_width > cell - 2
     head = 26.0 + (0.75 * name_width if slanted else 8.0 if columns else 0.0)
     width = left + m * cell + 12 + (0.75 * name_width if slanted else 0.0)
+    width = max(width, left + 6.4 * len(axes(labels)))  # a matrix of two classes is narrower than its labels
     height = head + n * cell + 4
     parts = [
         f'<image href="{png(tint(shade))}" x="{left}" y="{head:.1f}" width="{m * cell:.1f}" height="{n * cell:.1f}"'

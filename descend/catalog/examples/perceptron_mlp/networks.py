@@ -1,4 +1,4 @@
-"""Worked examples of the family perceptron-mlp."""
+"""Worked examples of the family perceptron-mlp: multilayer perceptrons."""
 
 from __future__ import annotations
 
