@@ -1,11 +1,20 @@
-"""Optimizer rules as frozen values: what a recipe holds, and `build`, which makes torch's optimizer.
+"""Optimizer rules as frozen values: what a recipe holds, and `build`, which makes the optimizer. Here those of torch.
 
-    SGD      v ← μ v + g,  θ ← θ − η v                         (MF's form; DLN and VOM put η inside the velocity)
-    Adam     θ ← θ − η m̂ / (√v̂ + ε)                            (ε outside the root; MF has it inside)
-    AdamW    θ ← θ − η (m̂ / (√v̂ + ε) + λ θ)                    (the second form of DLN-A.101: the decay is η λ)
-    L-BFGS   θ ← θ − η H g, H from the last differences of θ and g, η by the strong Wolfe conditions
+    SGD             v ← μ v + g,  θ ← θ − η v                         (MF's form; μ = 0 is gradient descent)
+    ShiftedNesterov v ← μ v + g,  θ ← θ − η (g + μ v)                 (θ is the look-ahead point of `momentum.Nesterov`)
+    RMSprop         θ ← θ − η g / (√E[g²] + ε)                        (ε outside the root)
+    Adagrad         θ ← θ − η g / (√Σ g² + ε)
+    Adadelta        θ ← θ − √(E[Δ²] + ε) / √(E[g²] + ε) · g           (ε inside, as printed; no learning rate: η = 1)
+    Rprop           Δ ← 1.2 Δ or 0.5 Δ,  θ ← θ − sign(g) Δ            (no move where the sign has changed)
+    Adam            θ ← θ − η m̂ / (√v̂ + ε)                            (ε outside the root; MF has it inside)
+    AdamL2          Adam with g + λ θ for g: weights with large gradients decay less
+    AdamW           θ ← θ − η (m̂ / (√v̂ + ε) + λ θ)                    (the second form of DLN: the decay is η λ)
+    UnscaledAdamW   θ ← θ − η_t (α m̂ / (√v̂ + ε) + λ θ)                (the first form: the decay is η_t λ)
+    L-BFGS          θ ← θ − η H g, H from the last differences of θ and g, η by the strong Wolfe conditions
 
-Weight decay acts on matrices only, never on biases and gains.
+Weight decay acts on matrices only, never on biases and gains. The optimizers that torch lacks are in `book_rules.py`.
+
+Systems: adamw, adadelta, lbfgs
 """
 
 from __future__ import annotations
@@ -17,12 +26,17 @@ from typing import Any
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
+from torch.optim import Optimizer
+
+
+def trained(module: nn.Module) -> list[nn.Parameter]:
+    """The parameters that take gradients."""
+    return [p for p in module.parameters() if p.requires_grad]
 
 
 def decayed(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     """Parameter groups: matrices with decay, vectors without."""
-    trained = [p for p in module.parameters() if p.requires_grad]
-    matrices, vectors = [p for p in trained if p.dim() > 1], [p for p in trained if p.dim() < 2]
+    matrices, vectors = [p for p in trained(module) if p.dim() > 1], [p for p in trained(module) if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
 
@@ -40,9 +54,73 @@ class SGD:
     momentum: float = 0.9
     weight_decay: float = 0.0
 
-    def build(self, module: nn.Module) -> torch.optim.Optimizer:
+    def build(self, module: nn.Module) -> Optimizer:
         groups = decayed(module, self.weight_decay)
         return torch.optim.SGD(groups, self.lr, self.momentum, fused=_fused(module.parameters()))
+
+
+@dataclass(frozen=True)
+class ShiftedNesterov:
+    """Nesterov momentum without a second point: the parameters are the look-ahead point."""
+
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+
+    def build(self, module: nn.Module) -> Optimizer:
+        groups, fused = decayed(module, self.weight_decay), _fused(module.parameters())
+        return torch.optim.SGD(groups, self.lr, self.momentum, nesterov=True, fused=fused)
+
+
+@dataclass(frozen=True)
+class RMSprop:
+    """RMSProp with ε outside the root."""
+
+    lr: float = 0.01
+    gamma: float = 0.9
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+
+    def build(self, module: nn.Module) -> Optimizer:
+        return torch.optim.RMSprop(decayed(module, self.weight_decay), self.lr, self.gamma, self.eps)
+
+
+@dataclass(frozen=True)
+class Adagrad:
+    """Adagrad with ε outside the root."""
+
+    lr: float = 0.01
+    eps: float = 1e-10
+    weight_decay: float = 0.0
+
+    def build(self, module: nn.Module) -> Optimizer:
+        return torch.optim.Adagrad(decayed(module, self.weight_decay), self.lr, eps=self.eps)
+
+
+@dataclass(frozen=True)
+class Adadelta:
+    """Adadelta; the text prints neither γ nor ε."""
+
+    lr: float = 1.0
+    gamma: float = 0.95
+    eps: float = 1e-6
+    weight_decay: float = 0.0
+
+    def build(self, module: nn.Module) -> Optimizer:
+        return torch.optim.Adadelta(decayed(module, self.weight_decay), self.lr, self.gamma, self.eps)
+
+
+@dataclass(frozen=True)
+class Rprop:
+    """Rprop of the paper, for full batches."""
+
+    lr: float = 0.01
+    """The first step size."""
+    etas: tuple[float, float] = (0.5, 1.2)
+    steps: tuple[float, float] = (1e-6, 50.0)
+
+    def build(self, module: nn.Module) -> Optimizer:
+        return torch.optim.Rprop(trained(module), self.lr, self.etas, self.steps)
 
 
 @dataclass(frozen=True)
@@ -53,9 +131,23 @@ class Adam:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
 
-    def build(self, module: nn.Module) -> torch.optim.Optimizer:
-        trained = [p for p in module.parameters() if p.requires_grad]
-        return torch.optim.Adam(trained, self.lr, self.betas, self.eps, fused=_fused(trained))
+    def build(self, module: nn.Module) -> Optimizer:
+        params = trained(module)
+        return torch.optim.Adam(params, self.lr, self.betas, self.eps, fused=_fused(params))
+
+
+@dataclass(frozen=True)
+class AdamL2:
+    """Adam with the decay in the gradient."""
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+
+    def build(self, module: nn.Module) -> Optimizer:
+        groups = decayed(module, self.weight_decay)
+        return torch.optim.Adam(groups, self.lr, self.betas, self.eps, fused=_fused(module.parameters()))
 
 
 @dataclass(frozen=True)
@@ -67,9 +159,22 @@ class AdamW:
     eps: float = 1e-8
     weight_decay: float = 0.01
 
-    def build(self, module: nn.Module) -> torch.optim.Optimizer:
+    def build(self, module: nn.Module) -> Optimizer:
         groups = decayed(module, self.weight_decay)
         return torch.optim.AdamW(groups, self.lr, self.betas, self.eps, fused=_fused(module.parameters()))
+
+
+@dataclass(frozen=True)
+class UnscaledAdamW:
+    """AdamW whose decay is λ, not η λ; a schedule scales both. It is AdamW with λ / α."""
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 1e-5
+
+    def build(self, module: nn.Module) -> Optimizer:
+        return AdamW(self.lr, self.betas, self.eps, self.weight_decay / self.lr).build(module)
 
 
 @dataclass(frozen=True)
@@ -81,8 +186,11 @@ class LBFGS:
     """Iterations in one step."""
     history: int = 10
 
-    def build(self, module: nn.Module) -> torch.optim.Optimizer:
-        trained = [p for p in module.parameters() if p.requires_grad]
+    def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.LBFGS(
-            trained, self.lr, max_iter=self.inner, history_size=self.history, line_search_fn="strong_wolfe"
+            trained(module),
+            self.lr,
+            max_iter=self.inner,
+            history_size=self.history,
+            line_search_fn="strong_wolfe",
         )

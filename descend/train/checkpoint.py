@@ -119,7 +119,9 @@ def load(checkpoint: Path) -> tuple[int, dict[str, Any]]:
     """Step and state of a checkpoint, verified."""
     verify(checkpoint)
     meta = json.loads((checkpoint / "state.json").read_text())
-    return meta["step"], unpack(meta["tree"], load_file(checkpoint / "state.safetensors"))
+    # A file's tensors lie unaligned in memory, which changes the rounding of sums (L-BFGS): copies are aligned.
+    tensors = {name: tensor.clone() for name, tensor in load_file(checkpoint / "state.safetensors").items()}
+    return meta["step"], unpack(meta["tree"], tensors)
 
 
 def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, int, dict[str, Any]]:
