@@ -13,40 +13,50 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from descend.models import load
     from descend.verbs.coverage import coverage
+    from descend.verbs.doctor import doctor
     from descend.verbs.evaluate import evaluate
     from descend.verbs.explain import explain
     from descend.verbs.find import find
     from descend.verbs.generate import generate
     from descend.verbs.lab import lab
+    from descend.verbs.lr_find import lr_find
     from descend.verbs.plan import plan
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
+    from descend.verbs.trace import trace
     from descend.verbs.train import train
+    from descend.verbs.tune import tune
 
 __all__ = [
     "coverage",
+    "doctor",
     "evaluate",
     "explain",
     "find",
     "generate",
     "lab",
     "load",
+    "lr_find",
     "plan",
     "resume",
     "runs",
+    "trace",
     "train",
+    "tune",
 ]
 
 
 class Engine(ModuleType):
-    """The package `descend.train` is also the verb: `descend.train(recipe)`. Both have a right to the name."""
+    """The packages train, trace and doctor are also verbs: `descend.train(recipe)`. Both own the name."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return import_module("descend.verbs.train").train(*args, **named)
+        verb = self.__name__.rpartition(".")[2]
+        return getattr(import_module(f"descend.verbs.{verb}"), verb)(*args, **named)
 
 
-# Imported now (it is empty), so that no later import binds the name to the bare package.
-import_module("descend.train").__class__ = Engine
+# Imported now (they are empty), so that no later import binds the name to the bare package.
+for _package in ("descend.train", "descend.trace", "descend.doctor"):
+    import_module(_package).__class__ = Engine
 
 
 def __getattr__(name: str) -> Any:

@@ -23,21 +23,27 @@ VERBS = {
     "make": (
         Verb("train", "train a model as a recipe says", "descend train gpt2-pydoc --steps 200"),
         Verb("resume", "go on with a run that stopped, as if it had not", "descend resume runs/demo"),
+        Verb(
+            "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
+        ),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
         Verb("generate", "let a trained language model write", 'descend generate runs/demo "The for statement"'),
     ),
     "look": (
         Verb("plan", "what a recipe asks for: data, parameters, memory, time", "descend plan gpt2-pydoc"),
+        Verb("lr-find", "let the learning rate grow, see where the loss falls", "descend lr-find lenet-digits"),
         Verb("runs", "what was trained here and how it went", "descend runs"),
+        Verb("doctor", "what is wrong with a run, and what to change", "descend doctor runs/demo"),
     ),
     "learn": (
         Verb("find", "find an equation, a layer or a model by a few words", 'descend find "grouped query"'),
         Verb("explain", "equation, code, and the books' numbers recomputed now", "descend explain causal-mask"),
+        Verb("trace", "a computation node by node, forward and backward", 'descend trace "sin(x*y)" --at x=1 --at y=2'),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
         Verb("coverage", "what is claimed, tested and proven so far", "descend coverage"),
     ),
 }
-SHOWN = ("train", "generate", "explain", "lab")  # whose examples stand on the first screen
+SHOWN = ("train", "explain")  # whose examples stand on the first screen
 
 
 def main(args: list[str] | None = None) -> int:
@@ -74,7 +80,7 @@ def dispatch(args: list[str]) -> int:
     verbs = [verb.name for group in VERBS.values() for verb in group]
     if name not in verbs:
         raise Mistake(f"there is no verb {name!r}.{nearest(name, verbs)} descend --help lists the verbs")
-    module = import_module(f"descend.verbs.{name}")
+    module = import_module(f"descend.verbs.{name.replace('-', '_')}")
     # A verb whose flags depend on data (train: on the recipe) reads its arguments itself.
     if hasattr(module, "main"):
         module.main(rest)
@@ -91,4 +97,4 @@ def screen() -> str:
     for group, verbs in VERBS.items():
         lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
-    return "\n".join([*lines, "", "examples", *examples, "", "descend VERB --help explains a verb and its flags."])
+    return "\n".join([*lines, "", "examples", *examples, "  descend VERB --help explains a verb and its flags"])

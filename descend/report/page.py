@@ -57,7 +57,7 @@ def heading(history: History) -> str:
     said = f"<p>{escape(str(about))}</p>" if about else ""
     state = history.state
     # The report is written by the run itself, at its end: a lock still held does not mean that it goes on.
-    ended = any(line["event"] != "resumed" and line["step"] >= history.step for line in history.events)
+    ended = any(line["event"] not in ("resumed", "warning") and line["step"] >= history.step for line in history.events)
     state = "interrupted" if state == "running" and ended else state
     return f'<header><h1>{escape(history.name)}</h1><span class="state {state}">{state}</span>{said}</header>'
 
@@ -65,6 +65,7 @@ def heading(history: History) -> str:
 def warnings(history: History) -> str:
     """What went wrong, where it is seen first."""
     said = [str(line["fault"]) for line in history.events if line.get("fault")]
+    said += [f"step {line['step']:,}: {line['said']}" for line in history.events if line.get("said")]
     if history.damaged:
         n, text = history.damaged[0]
         many = f"{len(history.damaged)} lines" if len(history.damaged) > 1 else "one line"
@@ -129,7 +130,7 @@ def course(history: History) -> str:
     if history.best is not None:
         reached = [line["time"] for line in history.valid if line["step"] == history.best[0] and "time" in line]
         timing |= {"time to the best score": clock(reached[0])} if reached else {}
-    events = {f"step {line['step']:,}": line["event"] for line in history.events}
+    events = {f"step {line['step']:,}": line["event"] for line in history.events if line["event"] != "warning"}
     environment = history.recipe.get("environment")
     environment = dict(environment) if isinstance(environment, dict) else {}
     environment |= {"descend": history.recipe["descend"]} if "descend" in history.recipe else {}

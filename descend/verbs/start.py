@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from descend.doctor.live import Watcher
 from descend.models import load
 from descend.recipes.kinds.recipe import Recipe
 from descend.recipes.kinds.saved import to_json
@@ -86,7 +87,8 @@ def _fit(
         if not world.first:
             return fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget)
         with run.locked():
-            result = fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget)
+            watch = Watcher(run.recipe, run.lines())
+            result = fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget, watch)
     if not result.reason.startswith("SIG"):
         write_report(run.folder, [])  # first without: making the exhibits may fail, and the curves are there already
         write_report(run.folder, exhibits(parts if world.size == 1 else recipe.build(), run))

@@ -15,7 +15,7 @@ LEVELS = {
     2: ("models", "classic", "data"),
     3: ("tasks", "train"),
     4: ("recipes",),
-    5: ("labs", "report", "trace"),
+    5: ("labs", "report", "trace", "study", "doctor"),
     6: ("catalog",),
     7: ("verbs",),
     8: ("cli", "__init__"),
