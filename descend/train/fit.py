@@ -90,9 +90,7 @@ def fit(
     return Result(reason, training.step, training.best, training.best_step, training.seconds)
 
 
-def _loop(
-    training: Training, run: Run, display: Display, request: Request, budget: float, watch: Watch | None
-) -> str:
+def _loop(training: Training, run: Run, display: Display, request: Request, budget: float, watch: Watch | None) -> str:
     """Steps until the end; returns why it ended."""
     loop, world = training.loop, training.world
     higher, watched = loop.watched
