@@ -11,6 +11,7 @@ import numpy as np
 from descend.report.heat import heat, png
 from descend.report.plane import against, regions
 from descend.report.svg import Series, chart
+from descend.report.words import words
 
 if TYPE_CHECKING:
     from descend.train.protocol import Exhibit
@@ -135,4 +136,5 @@ KINDS: dict[str, Callable[[Any], str]] = {
     "table": table,
     "regions": regions,
     "against": against,
+    "words": words,
 }

@@ -1,86 +1,203 @@
-"""Text to numbers and back without loss: byte-level BPE and characters, on the `tokenizers` package.
+"""Text to numbers and back, on the `tokenizers` package: one interface for the kinds of `text/training.py`.
 
-    byte-level BPE   the 256 bytes, then the most frequent pair of neighbours merged, again and again, until the
-                     vocabulary is full; any Unicode text has an encoding
-    characters       one token a character of the training text; a character never seen falls back to its bytes
+A tokenizer is a folder's `tokenizer.json`, with the roles of its special tokens in `tokenizer_config.json` and, where
+there is one, the template of a conversation in `chat_template.jinja`: the files that transformers reads and writes.
+What is not understood here is kept and written back.
 
-Both are saved as `tokenizer.json`, which transformers reads (PreTrainedTokenizerFast).
+Special tokens in a text are plain characters for `encode`, so that any text survives the round trip and no text can
+forge them; `encode_special` recognises them.
 
 Systems: byte-level-bpe
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from descend.errors import Mistake
+from descend.errors import Mistake, nearest
+from descend.text.training import BYTES, END, LEARNERS, UNKNOWN, lower_case_words
 
-END = "<|endoftext|>"
-BYTES = 256
+__all__ = ["BYTES", "END", "ROLES", "Tokenizer"]
+
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+CLASS = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
 
 
 class Tokenizer:
-    """encode(text) -> numbers, decode(numbers) -> the same text; `end` marks the end of a document."""
+    """encode(text) -> numbers, decode(numbers) -> the text; `end` marks the end of a document."""
 
-    def __init__(self, inner: tokenizers.Tokenizer):
+    def __init__(self, inner: tokenizers.Tokenizer, settings: Mapping[str, Any] | None = None, chat_template: str = ""):
         self.inner = inner
-        self.end: int | None = inner.token_to_id(END)
+        self.inner.encode_special_tokens = True
+        self.settings = dict(settings or {})
+        self.chat_template = chat_template
+        end = self.special("eos_token")
+        self.end: int | None = inner.token_to_id(END) if end is None else end
+
+    # Learning
+
+    @classmethod
+    def learn(cls, texts: str | Iterable[str], kind: str = "bpe", vocab: int = 512) -> Self:
+        """A tokenizer of a kind (`training.LEARNERS`), learned from a text or several, with at most `vocab` tokens."""
+        if kind not in LEARNERS:
+            raise Mistake(f"--data.tokenizer {kind}: choose {', '.join(LEARNERS)}.{nearest(kind, LEARNERS)}")
+        texts = [texts] if isinstance(texts, str) else texts
+        try:
+            inner = LEARNERS[kind](texts, vocab)
+        except UnicodeEncodeError as error:
+            raise Mistake(not_unicode(error.object)) from None
+        settings = {"eos_token": END}
+        if inner.token_to_id(UNKNOWN) is not None:
+            settings["unk_token"] = UNKNOWN
+        return cls(inner, settings)
 
     @classmethod
     def bpe(cls, text: str, vocab: int) -> Self:
         """Byte-level BPE learned from a text, with at most `vocab` tokens."""
-        if vocab <= BYTES:
-            raise Mistake(f"--data.vocab {vocab}: byte-level BPE needs more than {BYTES} (the bytes, and the end)")
-        inner = tokenizers.Tokenizer(models.BPE())
-        inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        inner.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=vocab,
-            special_tokens=[END],
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-        inner.train_from_iterator([text], trainer)
-        return cls(inner)
+        return cls.learn(text, "bpe", vocab)
 
     @classmethod
     def characters(cls, text: str) -> Self:
         """One token for each character of a text, and the 256 bytes for all others."""
-        tokens = [END, *(f"<0x{byte:02X}>" for byte in range(BYTES)), *sorted(set(text))]
-        numbers = {token: number for number, token in enumerate(tokens)}
-        inner = tokenizers.Tokenizer(models.BPE(numbers, [], byte_fallback=True))
-        inner.add_special_tokens([END])
-        inner.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]{1,256}"), "isolated")  # keeps words short
-        inner.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
-        return cls(inner)
+        return cls.learn(text, "characters")
+
+    @classmethod
+    def of_words(cls, known: Sequence[str]) -> Self:
+        """One token for each of these lower-case words, in their order, and `<unk>` after them."""
+        return cls(lower_case_words(known), {"unk_token": UNKNOWN})
+
+    # Files
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """The tokenizer.json of a model folder."""
-        path = Path(folder) / "tokenizer.json"
+        """The tokenizer of a model folder, written by descend or by transformers."""
+        folder = Path(folder)
+        path = folder / "tokenizer.json"
         if not path.exists():
             raise Mistake(f"{path} does not exist; text needs the tokenizer that the model was trained with")
         try:
-            return cls(tokenizers.Tokenizer.from_file(str(path)))
+            inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the package raises plain Exception
             raise Mistake(f"{path} is not a tokenizer file: {error}") from None
+        settings = read_settings(folder / "tokenizer_config.json")
+        template, beside = settings.pop("chat_template", ""), folder / "chat_template.jinja"
+        return cls(inner, settings, beside.read_text(encoding="utf-8") if beside.exists() else template or "")
 
     def save(self, folder: str | Path) -> None:
-        """Write tokenizer.json into a model folder."""
-        self.inner.save(str(Path(folder) / "tokenizer.json"))
+        """Write tokenizer.json and what belongs to it into a model folder."""
+        folder = Path(folder)
+        self.inner.save(str(folder / "tokenizer.json"))
+        settings = json.dumps(CLASS | self.settings, indent=2, ensure_ascii=False)
+        (folder / "tokenizer_config.json").write_text(settings + "\n", encoding="utf-8")
+        if self.chat_template:
+            (folder / "chat_template.jinja").write_text(self.chat_template, encoding="utf-8")
+
+    # Special tokens
+
+    def special(self, role: str) -> int | None:
+        """The number of the token with this role ("pad_token"), or None."""
+        named = self.settings.get(role)
+        content = named.get("content") if isinstance(named, dict) else named
+        return None if content is None else self.inner.token_to_id(str(content))
+
+    def with_specials(self, roles: Mapping[str, str]) -> Self:
+        """The same tokenizer with tokens for these roles, {"pad_token": "<pad>"}; new ones come after the others."""
+        for role in roles:
+            if role not in ROLES:
+                raise Mistake(
+                    f"no special token has the role {role!r}.{nearest(role, ROLES)} Roles: {', '.join(ROLES)}"
+                )
+        inner = tokenizers.Tokenizer.from_str(self.inner.to_str())
+        inner.add_special_tokens(list(dict.fromkeys(roles.values())))
+        return type(self)(inner, {**self.settings, **roles}, self.chat_template)
+
+    # Use
 
     @property
     def vocab(self) -> int:
         return int(self.inner.get_vocab_size())
 
     def encode(self, text: str) -> list[int]:
-        """Special tokens in the text are taken as plain characters, so that any text survives the round trip."""
-        return list(self.inner.encode(text, add_special_tokens=False).ids)
+        """Special tokens in the text are taken as plain characters."""
+        try:
+            return self.inner.encode(text, add_special_tokens=False).ids
+        except TypeError:
+            raise Mistake(not_unicode(text)) from None
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """The same for each text, in parallel."""
+        try:
+            return [found.ids for found in self.inner.encode_batch_fast(texts, add_special_tokens=False)]
+        except TypeError:
+            record = next((i for i, text in enumerate(texts) if not_unicode(text)), 0)
+            raise Mistake(f"text {record}: {not_unicode(texts[record])}") from None
+
+    def encode_special(self, text: str) -> list[int]:
+        """Special tokens in the text are recognised: for text that a template made, never for a user's own."""
+        self.inner.encode_special_tokens = False
+        try:
+            return self.encode(text)
+        finally:
+            self.inner.encode_special_tokens = True
 
     def decode(self, ids: Sequence[int]) -> str:
-        return str(self.inner.decode(list(ids), skip_special_tokens=False))
+        """The text, special tokens included."""
+        return self._text(ids, skip=False)
+
+    def decode_plain(self, ids: Sequence[int]) -> str:
+        """The text without special tokens."""
+        return self._text(ids, skip=True)
+
+    def _text(self, ids: Sequence[int], skip: bool) -> str:
+        """The package leaves unknown numbers out in silence; here the first one is named."""
+        ids = ids if isinstance(ids, list) else list(ids)
+        try:
+            if max(ids, default=0) < self.vocab or all(self.inner.id_to_token(i) is not None for i in ids):
+                return self.inner.decode(ids, skip_special_tokens=skip)
+        except OverflowError:  # a negative number
+            pass
+        strange = next(i for i in ids if not 0 <= i < 2**32 or self.inner.id_to_token(i) is None)
+        raise Mistake(
+            f"token {strange} is unknown: this tokenizer has the tokens 0..{self.vocab - 1}; "
+            f"load the tokenizer.json that was saved with the model"
+        )
+
+    def check_fits(self, rows: int) -> None:
+        """Refuse a model whose embedding has fewer rows than there are tokens."""
+        if self.vocab > rows:
+            raise Mistake(
+                f"the tokenizer has {self.vocab} tokens, but the model's embedding has {rows} rows: they do not belong "
+                f"together; load the tokenizer.json that was saved with the model, or train the model with this one"
+            )
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """tokenizer_config.json, or nothing where there is none."""
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise Mistake(f"{path} is not valid JSON: {error}; correct it, or delete it") from None
+    if not isinstance(found, dict):
+        raise Mistake(f"{path} holds a {type(found).__name__}, not a JSON object; correct it, or delete it")
+    return found
+
+
+def not_unicode(text: object) -> str:
+    """What keeps a text from being UTF-8; empty if nothing does."""
+    if not isinstance(text, str):
+        return f"a text must be a str, not {type(text).__name__}; decode bytes first (bytes.decode)"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return (
+            f"character {error.start} is a lone surrogate (U+{ord(text[error.start]):04X}), not valid UTF-8; "
+            f"read the file with errors='replace', or convert it first"
+        )
+    return ""

@@ -1,0 +1,116 @@
+"""One word, two senses: a table gives "bank" one vector, attention gives it the vector of its sense.
+
+    static        E[bank]: the same row in "the river bank" and "the loan bank", difference exactly 0
+    contextual    the vector at "bank" after the blocks of a small GPT-2, trained on sentences of both senses
+    probe         the sense of a new sentence, by the nearer of the two class means of the vectors at "bank"
+    own sense     the cosine of the vector with the mean vector of its own sense's words, less that with the other's
+
+Systems: static-versus-contextual
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from descend.data.planted import AMBIGUOUS, SENSE_WORDS, two_senses
+from descend.losses.language import causal_lm_loss
+from descend.models.gpt2 import GPT2, GPT2Config
+from descend.ops.vectors import unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = (
+    "A lookup gives an ambiguous word one vector in every sentence; after attention its vector depends on the"
+    " sentence, tells the sense, and lies nearer to the words of that sense."
+)
+MODEL = GPT2Config(vocab=len(SENSE_WORDS), context=6, width=32, depth=2, heads=4, dropout=0.0)
+BATCH, RATE, PRICE = 64, 3e-3, 100  # steps that a second of one core buys
+PLACE = 2  # of the ambiguous word in a sentence
+HELD = 200  # sentences of each measurement
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    """Differences, probes and nearness, before and after training."""
+    steps = max(100, round(PRICE * budget))
+    random = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = GPT2(MODEL)
+    before = look(model, random)
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    for _ in range(steps):
+        x, _ = two_senses(BATCH, random)
+        optimizer.zero_grad()
+        causal_lm_loss(model(x[:, :-1]), x[:, 1:]).backward()
+        optimizer.step()
+    return {"steps": steps, "before": before, "after": look(model, random)}
+
+
+@torch.no_grad()
+def look(model: GPT2, random: torch.Generator) -> dict[str, Any]:
+    """The figures of a model, on sentences that it was not trained on."""
+    (x, sense), (new, truth) = two_senses(HELD, random), two_senses(HELD, random)
+    static, h = model.wte(new)[:, PLACE], hidden(model, new)
+    learned = hidden(model, x)
+    own = torch.stack([learned[sense == k, PLACE + 1 : -1].mean((0, 1)) for k in (0, 1)])  # the sense's words
+    near = unit(h[:, PLACE]) @ unit(own).mT
+    mine, other = near.gather(1, truth[:, None]), near.gather(1, 1 - truth[:, None])
+    return {
+        "static_difference": float((static[truth == 0][0] - static[truth == 1][0]).norm()),
+        "contextual_difference": float((h[truth == 0, PLACE].mean(0) - h[truth == 1, PLACE].mean(0)).norm()),
+        "cosine": float(unit(h[truth == 0][0, PLACE]) @ unit(h[truth == 1][0, PLACE])),
+        "static_probe": probe(static, truth, model.wte(x)[:, PLACE], sense),
+        "probe": probe(h[:, PLACE], truth, learned[:, PLACE], sense),
+        "own_sense": float((mine - other).mean()),
+        "at": h[:, PLACE].tolist(),
+        "sense": truth.tolist(),
+    }
+
+
+def probe(new: Tensor, truth: Tensor, seen: Tensor, sense: Tensor) -> float:
+    """Share of new vectors nearer to the mean of their own sense; half when both are equally near."""
+    means = torch.stack([seen[sense == k].mean(0) for k in (0, 1)])
+    d = torch.cdist(new, means)
+    mine, other = (d.gather(1, k[:, None]).squeeze(1) for k in (truth, 1 - truth))
+    tied = (mine - other).abs() < 1e-4
+    return float(torch.where(tied, 0.5, (mine < other).double()).mean())
+
+
+def hidden(model: GPT2, tokens: Tensor) -> Tensor:
+    """The vectors (b, t, d) after the last block."""
+    x = model.embed(tokens, torch.arange(tokens.shape[1]))
+    for block in model.h:
+        x = block(x)
+    found: Tensor = model.ln_f(x)
+    return found
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    """Refuted if the static difference is not exactly 0 or the contextual one is; open if the probe is below 90%, which
+    more training may cure; refuted if the vector is not nearer to its own sense; else supported."""
+    after = numbers["after"]
+    if after["static_difference"] != 0 or after["contextual_difference"] == 0:
+        return "refuted"
+    if after["probe"] < 0.9:
+        return "open"
+    return "supported" if after["own_sense"] > 0 else "refuted"
+
+
+def figure(numbers: dict[str, Any]) -> Figure:
+    """The vectors of the ambiguous word, by two principal components, before and after training."""
+    from matplotlib.figure import Figure
+
+    from descend.metrics.geometry import flat_map
+
+    picture = Figure(figsize=(10, 4.2), layout="constrained")
+    for axes, name in zip(picture.subplots(1, 2), ("before", "after"), strict=True):
+        at, sense = flat_map(torch.tensor(numbers[name]["at"])), torch.tensor(numbers[name]["sense"])
+        for k, colour in enumerate(("#2b6cd8", "#d66820")):
+            axes.plot(*at[sense == k].T, "o", ms=4, alpha=0.6, color=colour, label=("water", "money")[k])
+        axes.set_title(f"{AMBIGUOUS!r} {name} training, probe {numbers[name]['probe']:.0%}", fontsize=11, loc="left")
+        axes.legend(frameon=False, fontsize=9)
+    return picture
