@@ -1,0 +1,106 @@
+"""The bottleneck of a fixed context: the longer the source, the less of it fits into one vector.
+
+    fixed       s_0 = c = the encoder's last state              everything in `width` numbers
+    attention   c_t = Σ_j α_tj h_j at every step                the source stays where it is
+
+Both nets learn to say a sequence of random letters again, of 2 to 14 letters, with the same cells, width and number
+of steps, and are asked for sequences of each length. Scored is the share of letters that are right when the net has
+read the true ones before (teacher forcing).
+
+Systems: rnn-encoder-decoder, rnn-attention-decoder
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from descend.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from descend.nn.recurrent_decoders import Context
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = (
+    "An encoder-decoder with one fixed context vector gets worse as the source gets longer; with attention, trained"
+    " equally long, it does not."
+)
+LETTERS, WIDTH, LONGEST = 20, 32, 14
+LENGTHS = (2, 4, 6, 8, 10, 12, 14)
+PRICE = 9  # training steps of both nets that a second of one core buys
+BATCH, ASKED = 64, 256
+CONTEXTS: dict[str, Context] = {"fixed": "start", "attention": "current"}
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    """Accuracy by length of both nets; a second of budget buys nine training steps."""
+    steps = max(10, round(PRICE * budget))
+    found: dict[str, Any] = {"length": list(LENGTHS), "steps": steps, "chance": 1 / LETTERS}
+    for name, context in CONTEXTS.items():
+        torch.manual_seed(seed)
+        config = Seq2SeqConfig(LETTERS + 2, WIDTH, 1, 0.0, "gru", context, "additive")
+        model, random = Seq2Seq(config), torch.Generator().manual_seed(seed)
+        train(model, steps, random)
+        found[name] = [accuracy(model, length, random) for length in LENGTHS]
+    return found
+
+
+def draw(n: int, length: int, random: torch.Generator) -> Tensor:
+    """Letters 2 .. LETTERS + 1 (0 is the start and padding, 1 the end)."""
+    return torch.randint(2, LETTERS + 2, (n, length), generator=random)
+
+
+def train(model: Seq2Seq, steps: int, random: torch.Generator) -> None:
+    """Copying, one length a step, with a rate that falls to a tenth."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 1e-2 * (1 - 0.9 * step / steps)
+        length = int(torch.randint(2, LONGEST + 1, (1,), generator=random))
+        x = draw(BATCH, length, random)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x, before(x)).flatten(0, 1), x.flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+def before(x: Tensor) -> Tensor:
+    """What the decoder reads: a start and all letters but the last."""
+    return torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], dim=1)
+
+
+@torch.no_grad()
+def accuracy(model: Seq2Seq, length: int, random: torch.Generator) -> float:
+    """Share of right letters."""
+    x = draw(ASKED, length, random)
+    return float((model(x, before(x)).argmax(-1) == x).float().mean())
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    """Open until attention says nine of ten letters at every length; then supported if the fixed context lost 0.15 or
+    more from the shortest to the longest and attention less than 0.1, else refuted.
+    """
+    fixed, attention = numbers["fixed"], numbers["attention"]
+    if min(attention) < 0.9 or fixed[0] < 0.5:
+        return "open"
+    holds = attention[0] - attention[-1] < 0.1 and fixed[0] - fixed[-1] >= 0.15
+    return "supported" if holds else "refuted"
+
+
+def figure(numbers: dict[str, Any]) -> Figure:
+    """Accuracy against the length of the source."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(6.5, 4), layout="constrained")
+    axes = picture.subplots()
+    axes.plot(numbers["length"], numbers["attention"], "o-", color="#2b6cd8", label="attention")
+    axes.plot(numbers["length"], numbers["fixed"], "o-", color="#d66820", label="fixed context")
+    axes.axhline(numbers["chance"], color="0.6", ls=":", label="chance")
+    axes.set_xlabel("letters in the source")
+    axes.set_ylabel("share of right letters")
+    axes.set_ylim(0, 1.02)
+    axes.legend(frameon=False)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    return picture

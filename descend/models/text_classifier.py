@@ -1,0 +1,115 @@
+"""Texts to classes by a recurrent net: sentiment (many-to-one), Att-BLSTM, and a tag for every word (many-to-many).
+
+    x_t = E[w_t];   h = layers(x);   logits = head(h)
+    direction   forward (1..T), concatenated ([h→; h←]) or summed (h→ + h←, as Att-BLSTM has it)
+    head        last        W h⁽ᵀ⁾ + b, the state after the last real word (of both directions, if there are two)
+                attention   a weighted mean of all words; `weights` shows which ones counted
+                each        one answer for every word
+
+Tokens that are `pad` stand on the right and are never read.
+
+Systems: rnn-task-heads, bidirectional-lstm, att-blstm
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from descend.nn.recurrent import Cell, Concatenated, Recurrent, Summed
+from descend.nn.sequence_heads import AttentionPool, EachStep, LastState
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import rename
+
+DIRECTIONS: dict[str, type[Recurrent | Concatenated]] = {
+    "forward": Recurrent,
+    "concatenated": Concatenated,
+    "summed": Summed,
+}
+HEADS: dict[str, type[LastState | AttentionPool | EachStep]] = {
+    "last": LastState,
+    "attention": AttentionPool,
+    "each": EachStep,
+}
+
+
+@dataclass(frozen=True)
+class TextClassifierConfig:
+    """The numbers of a text classifier; a recipe takes vocab and classes from its data."""
+
+    vocab: int = 10000
+    classes: int = 2
+    embedding: int = 128
+    width: int = 128
+    depth: int = 1
+    dropout: float = 0.5
+    cell: Cell = "lstm"
+    direction: Literal["forward", "concatenated", "summed"] = "summed"
+    head: Literal["last", "attention", "each"] = "attention"
+    pad: int = 0
+
+    def __post_init__(self) -> None:
+        for name, known in (("direction", DIRECTIONS), ("head", HEADS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
+
+
+class TextClassifier(Pretrained):
+    """tokens (b, t) -> logits (b, classes), or (b, t, classes) with a head for each word"""
+
+    Config = TextClassifierConfig
+
+    def __init__(self, config: TextClassifierConfig):
+        super().__init__()
+        c = self.config = config
+        self.embed = nn.Embedding(c.vocab, c.embedding, padding_idx=c.pad)
+        self.drop = nn.Dropout(c.dropout)
+        self.layers = DIRECTIONS[c.direction](c.cell, c.embedding, c.width, c.depth, c.dropout)
+        self.head = HEADS[c.head](c.width * (2 if c.direction == "concatenated" else 1), c.classes)
+        nn.init.normal_(self.embed.weight, std=0.1)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        h, last, lengths = self.read(tokens)
+        return cast("Tensor", self.head(self.drop(h), self.drop(last), lengths))
+
+    def read(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """All states (b, t, d), the last ones (b, d), and the lengths (b); an empty text counts as one word."""
+        lengths = (tokens != self.config.pad).sum(dim=1).clamp(min=1)
+        h, state = self.layers(self.drop(self.embed(tokens)), None, lengths)
+        return h, state[0, -1], lengths
+
+    @torch.no_grad()
+    def weights(self, tokens: Tensor) -> Tensor:
+        """How much each word counts (b, t), for a head with attention."""
+        if not isinstance(self.head, AttentionPool):
+            raise ValueError(f"a head {self.config.head!r} has no weights; build the model with head='attention'")
+        h, _, lengths = self.read(tokens)
+        return self.head.weights(h, lengths)
+
+
+TINY = TextClassifierConfig(vocab=61, classes=3, embedding=12, width=16, depth=2, dropout=0.0)
+
+LAYOUT = Layout(
+    architecture="TextClassifier",
+    fields={
+        name: name
+        for name in (
+            "vocab", "classes", "embedding", "width", "depth", "dropout", "cell", "direction", "head", "pad",
+        )
+    },
+)  # fmt: skip
+
+KEYS = [
+    rename("embed.weight", "embed.weight"),
+    *(
+        rename(f"layers.layers.{p}_{part}_l{{}}{way}", f"layers.{p}_{part}_l{{}}{way}")
+        for p in ("weight", "bias")
+        for part in ("ih", "hh")
+        for way in ("", "_reverse")
+    ),
+    *(rename(f"head.{p}", f"head.{p}") for p in ("w", "out.weight", "out.bias")),
+]

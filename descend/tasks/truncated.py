@@ -1,0 +1,50 @@
+"""Language modelling with truncated backpropagation through time: the state goes on, the gradient does not.
+
+    window k of a track:   h_0 = the last state of window k - 1, as a constant      (0 where the track begins)
+                           loss and gradient over the τ steps of the window         τ = the model's context
+
+At most τ states are kept for the gradient, however long the text is; with one window for the whole text it is full
+BPTT. MF names the method and gives no procedure; this is the usual one. The states are part of the task, so a run
+resumes exactly. Validation starts every window at 0, as a reader would who opens the text there.
+
+Systems: truncated-bptt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from descend.losses.language import causal_lm_loss, token_losses
+
+
+class TruncatedLanguage(nn.Module):
+    """x and y (b, t), the track of each row, and whether it is fresh (`descend.data.tracks`)."""
+
+    players = ("model",)
+    model: Any  # with start(batch) -> state (n, depth, b, d) and carry(tokens, state) -> logits, state
+    state: Tensor
+
+    def __init__(self, model: Any, tracks: int):
+        super().__init__()
+        self.model = model
+        self.register_buffer("state", model.start(tracks).detach())
+
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+        rows = batch["rows"]
+        before = self.state[:, :, rows].masked_fill(batch["fresh"][:, None], 0.0)
+        after = before
+
+        def loss() -> Tensor:
+            nonlocal after
+            logits, state = self.model.carry(batch["x"], before)
+            after = state.detach()
+            return causal_lm_loss(logits, batch["y"])
+
+        yield "model", loss
+        self.state[:, :, rows] = after.to(self.state.dtype)
+
+    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"loss": token_losses(self.model(batch["x"]), batch["y"]).flatten()}
