@@ -9,8 +9,10 @@ The projections back into the residual stream start smaller by 1/√N, N = 2·de
 N terms keeps the scale of one. GELU is the tanh form that was released; the exact form differs by up to 4.7e-4.
 Parameters: V d + context d + depth (12 d² + 13 d) + 2 d. Erratum: DLN prints 117M, 345M and 762M, the counting mistake
 of the original paper; the sizes are 124.4M, 354.8M, 774.0M and 1557.6M.
+GPT-3 is the same function, larger and with 2048 positions (its alternating sparse layers change no count). Two rows of
+its table do not fit: 24 heads of 128 are not the XL's width 2048 (here 16 heads), 5140 is not 40 · 128 (here 5120).
 
-Systems: gpt, gpt-2, lm-weight-tying, learned-position-embeddings, residual-depth-init
+Systems: gpt, gpt-2, gpt-3, lm-weight-tying, learned-position-embeddings, residual-depth-init
 """
 
 from __future__ import annotations
@@ -118,6 +120,23 @@ PARAMETERS = {
     "gpt2-medium": 354_823_168,
     "gpt2-large": 774_030_080,
     "gpt2-xl": 1_557_611_200,
+}
+GPT3 = {  # depth, width, heads
+    "small": (12, 768, 12), "medium": (24, 1024, 16), "large": (24, 1536, 16), "xl": (24, 2048, 16),
+    "2.7b": (32, 2560, 32), "6.7b": (32, 4096, 32), "13b": (40, 5120, 40), "175b": (96, 12288, 96),
+}  # fmt: skip
+SIZES |= {
+    f"gpt3-{name}": GPT2Config(context=2048, depth=depth, width=d, heads=h) for name, (depth, d, h) in GPT3.items()
+}
+PARAMETERS |= {
+    "gpt3-small": 125_226_240,
+    "gpt3-medium": 355_871_744,
+    "gpt3-large": 760_300_032,
+    "gpt3-xl": 1_315_723_264,
+    "gpt3-2.7b": 2_651_553_280,
+    "gpt3-6.7b": 6_658_404_352,
+    "gpt3-13b": 12_853_386_240,
+    "gpt3-175b": 174_604_259_328,
 }
 TINY = GPT2Config(vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0)
 

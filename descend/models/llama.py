@@ -2,7 +2,7 @@
 
     y = x + attention(RMSNorm(x))            queries and keys turned by their positions, no biases
     x' = y + W_3 (Swish(W_2 n) ⊙ W_1 n)      n = RMSNorm(y)
-    logits = U RMSNorm(x_depth)              U is a matrix of its own
+    logits = U RMSNorm(x_depth)              U is a matrix of its own, or the embedding (`tied`: the small LLaMA 3.2)
 
 With fewer key heads than heads (LLaMA 2 70B, LLaMA 3) a group of queries shares a key head. The 7B and 13B of LLaMA 2
 have as many of both (DLN and MF print grouped queries for all, an erratum). ε stands inside the root.
@@ -25,7 +25,7 @@ from descend.nn.gated_mlp import GatedMLP
 from descend.nn.rotary import Rope, rope_of_older_files
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import drop, rename
+from descend.weights.rules import drop, rename, untied
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class LlamaConfig:
     hidden: int = 11008
     eps: float = 1e-6
     rope: Rope = field(default_factory=Rope)
+    tied: bool = False
 
 
 class Block(nn.Module):
@@ -69,24 +70,29 @@ class Llama(Pretrained):
         self.embed = nn.Embedding(c.vocab, c.width)
         self.blocks = nn.ModuleList(Block(c.width, c.heads, c.kv_heads, c.hidden, c.eps) for _ in range(c.depth))
         self.norm = nn.RMSNorm(c.width, c.eps)
-        self.head = nn.Linear(c.width, c.vocab, bias=False)
+        self.head = None if c.tied else nn.Linear(c.width, c.vocab, bias=False)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
         t, c = tokens.shape[1], self.config
-        if t > c.context:
+        if t > c.rope.reach(c.context):
             raise ValueError(f"{t} tokens, but this model has positions for {c.context} (its context)")
-        x, angles = self.embed(tokens), c.rope.angles(torch.arange(t, device=tokens.device), c.width // c.heads)
+        positions = torch.arange(t, device=tokens.device)
+        x, angles = self.embed(tokens), c.rope.angles(positions, c.width // c.heads, c.context)
         for block in self.blocks:
             x = block(x, angles)
-        return cast("Tensor", self.head(self.norm(x)))
+        return nn.functional.linear(self.norm(x), self.unembedding())
+
+    def unembedding(self) -> Tensor:
+        """U (v, d)"""
+        return self.embed.weight if self.head is None else self.head.weight
 
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""
         blocks = [DecodingBlock(b.norm_1, b.attn, b.norm_2, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
-        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.head.weight)
+        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.unembedding())
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
 
 
@@ -102,6 +108,10 @@ SIZES = {
     "llama-3-8b": LlamaConfig(
         vocab=128256, context=8192, kv_heads=8, hidden=14336, eps=1e-5, rope=Rope(theta=500000.0)
     ),
+    "llama-3.2-1b": LlamaConfig(
+        vocab=128256, context=131072, width=2048, depth=16, kv_heads=8, hidden=8192, eps=1e-5, tied=True,
+        rope=Rope(500000.0, "llama3", 32.0),
+    ),
 }  # fmt: skip
 PARAMETERS = {
     "llama-7b": 6_738_415_616,
@@ -111,6 +121,7 @@ PARAMETERS = {
     "llama-2-7b": 6_738_415_616,
     "llama-2-70b": 68_976_648_192,
     "llama-3-8b": 8_030_261_248,
+    "llama-3.2-1b": 1_235_814_400,
 }
 TINY = LlamaConfig(vocab=61, context=24, width=32, depth=2, heads=4, kv_heads=2, hidden=48)
 
@@ -126,10 +137,11 @@ LAYOUT = Layout(
         "hidden": "intermediate_size",
         "eps": "rms_norm_eps",
         "rope": "rope_parameters",
+        "tied": "tie_word_embeddings",
     },
     parts={"rope": Rope},
     older=rope_of_older_files,
-    fixed={"hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False},
+    fixed={"hidden_act": "silu", "attention_bias": False, "mlp_bias": False},
     bare_prefix="model.",
 )
 
@@ -141,6 +153,6 @@ KEYS = [
     rename("blocks.{}.attn.out.weight", "model.layers.{}.self_attn.o_proj.weight"),
     *(rename(f"blocks.{{}}.mlp.{p}.weight", f"model.layers.{{}}.mlp.{p}_proj.weight") for p in ("gate", "up", "down")),
     rename("norm.weight", "model.norm.weight"),
-    rename("head.weight", "lm_head.weight"),
+    untied("head.weight", "lm_head.weight", same_as="model.embed_tokens.weight"),
     drop("model.layers.{}.self_attn.rotary_emb.inv_freq"),
 ]

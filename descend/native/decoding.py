@@ -131,7 +131,7 @@ class NativeStep:
     ) -> Tensor:
         """Logits (b, v). `x` (b, d) is overwritten; `cache` (depth, 2, b, kv_heads, length, k) takes the new token.
 
-        `pad` (b,) counts the first tokens that are padding; `rotary` holds cos and sin (b, k/2) of the positions.
+        `pad` (b,) counts the first tokens that are not seen, as padding is not; `rotary` holds cos and sin (b, k/2).
         """
         assert self.library is not None
         rows, length = len(x), cache.shape[4]

@@ -60,32 +60,67 @@ def projections(attn: CausalSelfAttention | Attention) -> list[Map]:
 class DecodingBlock:
     """y = x + attention(norm(x)),  x' = y + mlp(norm(y)), for x (b, t, d) of the new tokens."""
 
+    cached: tuple[int, int, int]
+    """What a token leaves in the cache of a layer: tensors, heads, numbers."""
+    turned: int
+    """How many numbers of a head rotary positions turn."""
+
     def __init__(self, norm_1: nn.Module, attn: CausalSelfAttention | Attention, norm_2: nn.Module, mlp: nn.Module):
         self.norm_1, self.norm_2, self.mlp = norm_1, norm_2, mlp
         self.q, self.k, self.v = projections(attn)
         self.out, self.heads = map_of(attn.out), attn.heads
-        self.size = len(self.q.w) // attn.heads
+        self.scale = attn.scale if isinstance(attn, Attention) else None
+        self.size = self.turned = len(self.q.w) // attn.heads
         self.kv_heads = len(self.k.w) // self.size
+        self.cached = (2, self.kv_heads, self.size)
 
     def weights(self) -> tuple[Weights, str] | None:
         """The same tensors and the activation's name, as compiled code takes them; None: it has no such block."""
         mlp = self.mlp
-        if not isinstance(mlp, GatedMLP | MLP) or type(mlp.activation) not in ACTIVATIONS:
+        if self.scale or not isinstance(mlp, GatedMLP | MLP) or type(mlp.activation) not in ACTIVATIONS:
             return None
         gate = map_of(mlp.gate) if isinstance(mlp, GatedMLP) else None
         norms, up, down = (norm_of(self.norm_1), norm_of(self.norm_2)), map_of(mlp.up), map_of(mlp.down)
         return Weights(*norms, self.q, self.k, self.v, self.out, gate, up, down), ACTIVATIONS[type(mlp.activation)]
 
-    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
-        n = self.norm_1(x)
+    def attend(self, n: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        """Attention of the new tokens to all; their keys and values join the cache."""
         q, k, v = (F.linear(n, *m).unflatten(-1, (-1, self.size)) for m in (self.q, self.k, self.v))  # (b, t, h, k)
         if angles is not None:
             q, k = rotate(q, *angles), rotate(k, *angles)
         layer.new.copy_(torch.stack([k, v]).transpose(2, 3))
         grouped = self.heads != self.kv_heads
-        y = F.scaled_dot_product_attention(q.transpose(1, 2), layer.k, layer.v, layer.mask, enable_gqa=grouped)
-        x = x + F.linear(y.transpose(1, 2).flatten(-2), *self.out)
+        y = F.scaled_dot_product_attention(
+            q.transpose(1, 2), layer.k, layer.v, layer.mask, scale=self.scale, enable_gqa=grouped
+        )
+        return F.linear(y.transpose(1, 2).flatten(-2), *self.out)
+
+    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        x = x + self.attend(self.norm_1(x), layer, angles)
         return x + self.mlp(self.norm_2(x))
+
+
+class PostNormBlock(DecodingBlock):
+    """y = norm(x + attention(x)),  x' = norm(y + mlp(y))"""
+
+    def weights(self) -> None:
+        return None
+
+    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        x = self.norm_1(x + self.attend(x, layer, angles))
+        out: Tensor = self.norm_2(x + self.mlp(x))
+        return out
+
+
+class ParallelBlock(DecodingBlock):
+    """x' = x + attention(n) + mlp(n),  n = norm(x); the second norm is not used"""
+
+    def weights(self) -> None:
+        return None
+
+    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
+        n = self.norm_1(x)
+        return x + self.attend(n, layer, angles) + self.mlp(n)
 
 
 class Ends(NamedTuple):
@@ -97,10 +132,18 @@ class Ends(NamedTuple):
 
 
 class CachedDecoder:
-    """What `descend.sampling` writes with; `rope` turns queries and keys by their positions."""
+    """What `descend.sampling` writes with; `rope` turns queries and keys, `window` bounds how far back they look."""
 
-    def __init__(self, ends: Ends, blocks: Sequence[DecodingBlock], context: int, rope: Rope | None = None):
-        self.ends, self.blocks, self.context, self.rope = ends, blocks, context, rope
+    def __init__(
+        self,
+        ends: Ends,
+        blocks: Sequence[DecodingBlock],
+        context: int,
+        rope: Rope | None = None,
+        window: int | None = None,
+    ):
+        self.ends, self.blocks, self.rope, self.window = ends, blocks, rope, window
+        self.trained, self.context = context, context if rope is None else rope.reach(context)
         self.head = ends.unembedding.detach()
         self.native = self.compiled()
 
@@ -116,10 +159,14 @@ class CachedDecoder:
     @torch.inference_mode()
     def start(self, tokens: Tensor, pad: Tensor, length: int) -> Tensor:
         """Read the prompts (b, t), whose first `pad[b]` tokens are padding; logits (b, v) after each."""
-        first = self.blocks[0]
-        shape = len(self.blocks), 2, len(tokens), first.kv_heads, length, first.size
-        self.cache = Cache(self.head.new_zeros(shape), pad if pad.any() else None)
-        return self.read(tokens)
+        parts, heads, size = self.blocks[0].cached
+        room = length if self.window is None else min(length, 2 * self.window)
+        shape = len(self.blocks), parts, len(tokens), heads, room, size
+        self.cache = Cache(self.head.new_zeros(shape), pad if pad.any() else None, self.window)
+        *before, last = tokens.split(self.window or max(tokens.shape[1], 1), dim=1)
+        for piece in before:
+            self.read(piece)
+        return self.read(last)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
@@ -130,7 +177,8 @@ class CachedDecoder:
         x = self.ends.embed(tokens[:, None], positions)[:, 0]
         angles = self.angles(positions.expand(len(tokens), 1))
         pair = None if angles is None else (angles[0].contiguous(), angles[1].contiguous())
-        return self.native.step(x.contiguous(), self.cache.kv, self.cache.take(1), self.cache.pad, pair)
+        used = self.cache.take(1)
+        return self.native.step(x.contiguous(), self.cache.kv, used, self.cache.first(), pair)
 
     @torch.inference_mode()
     def reorder(self, rows: Tensor) -> None:
@@ -138,7 +186,7 @@ class CachedDecoder:
         self.cache.reorder(rows)
 
     def angles(self, positions: Tensor) -> Angles:
-        return None if self.rope is None else self.rope.angles(positions, self.blocks[0].size)
+        return None if self.rope is None else self.rope.angles(positions, self.blocks[0].turned, self.trained)
 
     def read(self, tokens: Tensor) -> Tensor:
         positions = self.cache.positions(tokens.shape[1])

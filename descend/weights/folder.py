@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from descend.errors import Mistake, nearest
 from descend.weights.layout import Layout, read_json
-from descend.weights.rules import Rule, find
+from descend.weights.rules import Rule, find, place
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
@@ -56,7 +56,9 @@ def _tensors(files: list[Path]) -> Iterator[tuple[str, Tensor, Path]]:
 
 def read_weights(model: nn.Module, rules: list[Rule], layout: Layout, folder: Path) -> None:
     """Copy a folder's tensors into the model. A missing, unknown or mis-shaped key is a mistake that names it."""
-    state, waiting = model.state_dict(), set(model.state_dict())
+    state = model.state_dict()
+    waiting = {name: pieces(name, tensor, rules) for name, tensor in state.items()}
+    parts = {name.partition(".")[0] for name in state}
     tied: list[tuple[str, str, Tensor]] = []
     seen: dict[str, str] = {}  # the file's key -> ours
     for key, tensor, path in _tensors(weight_files(folder)):
@@ -65,29 +67,41 @@ def read_weights(model: nn.Module, rules: list[Rule], layout: Layout, folder: Pa
             known = [rule.theirs for rule in rules]
             raise Mistake(f"{path}: unknown key {key!r} for {type(model).__name__}.{nearest(key, known)}")
         rule, other = found
-        if rule.same_as:
-            tied.append((key, other, tensor))
+        if rule.same_as and (not rule.ours or other not in state):
+            tied.append((key, rule.same_as if rule.ours else other, tensor))
+            continue
         if not rule.ours:
             continue
-        if other not in state:
+        if other.partition(".")[0] not in parts:
+            continue  # of a head that this class of the family does not have
+        at = place(rule, key, layout.bare_prefix) if rule.stacked else 0
+        if other not in state or (rule.stacked and at >= len(state[other])):
             raise Mistake(f"{path}: key {key!r} is beyond this model; config.json says it is smaller")
+        to = state[other][at] if rule.stacked else state[other]
         tensor = rule.load(tensor)
-        if tensor.shape != state[other].shape:
+        if tensor.shape != to.shape:
             raise Mistake(
                 f"{path}: key {key!r} has shape {tuple(rule.save(tensor).shape)}, "
-                f"config.json asks for {tuple(rule.save(state[other]).shape)}"
+                f"config.json asks for {tuple(rule.save(to).shape)}"
             )
-        state[other].copy_(tensor)
-        waiting.discard(other)
-        seen[layout.bare_prefix + key.removeprefix(layout.bare_prefix)] = other
-    if waiting:
-        names = sorted(found[1] for name in waiting if (found := find(name, rules, "ours")))
+        to.copy_(tensor)
+        waiting[other] -= 1
+        seen[key] = seen[layout.bare_prefix + key.removeprefix(layout.bare_prefix)] = other
+    missing = [name for name, count in waiting.items() if count > 0]
+    if missing:
+        names = sorted(found[1] for name in missing if (found := find(name, rules, "ours")))
         raise Mistake(f"{folder}: missing key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else ""))
     for key, twin, tensor in tied:
-        if not torch.equal(tensor.to(state[seen[twin]].dtype), state[seen[twin]]):
+        if twin in seen and not torch.equal(tensor.to(state[seen[twin]].dtype), state[seen[twin]]):
             raise Mistake(
                 f"{folder}: {key!r} differs from {twin!r}; this model ties the two, untied weights do not fit"
             )
+
+
+def pieces(name: str, tensor: Tensor, rules: list[Rule]) -> int:
+    """How many tensors of the file make this one."""
+    found = find(name, rules, "ours")
+    return len(tensor) if found and found[0].stacked else 1
 
 
 def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
@@ -97,7 +111,10 @@ def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, 
         found = find(name, rules, "ours")
         if found is None:
             raise KeyError(f"no key rule for {name!r}: add one to KEYS")
-        tensors[found[1]] = found[0].save(tensor.detach()).cpu().contiguous()
+        parts = {found[1]: tensor}
+        if found[0].stacked:
+            parts = {found[1].replace("{}", str(i)): part for i, part in enumerate(tensor.unbind(0))}
+        tensors |= {key: found[0].save(part.detach()).cpu().contiguous() for key, part in parts.items()}
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for key, tensor in tensors.items():

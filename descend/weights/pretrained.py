@@ -1,7 +1,9 @@
 """from_pretrained and save_pretrained: the two methods every model has.
 
 A model file holds, beside its class, `KEYS` (weight rules) and `LAYOUT` (config names). The file's name is the
-`model_type` of config.json, so that a folder finds its class and a new model is one new file.
+`model_type` of config.json, so that a folder finds its class and a new model is one new file. A family with several
+heads lists its classes in `ARCHITECTURES`, by the name that config.json gives them; a file's head that a class does not
+have is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ class Pretrained(nn.Module):
         state = self.state_dict() if state is None else state
         dtype = str(next(iter(state.values())).dtype).removeprefix("torch.")
         write_weights(state, file.KEYS, folder, shard_bytes)
-        write_json(folder / "config.json", config_to_json(self.config, file.LAYOUT, model_type, dtype))
+        values = config_to_json(self.config, file.LAYOUT, model_type, dtype)
+        heads = (name for name, c in getattr(file, "ARCHITECTURES", {}).items() if isinstance(self, c))
+        write_json(folder / "config.json", values | {"architectures": [next(heads, file.LAYOUT.architecture)]})
 
 
 def _file(cls: type) -> Any:
