@@ -43,7 +43,7 @@ def fitted() -> Callable[[], object]:
         training.evaluate = lambda: {"loss": 0.0}  # type: ignore[method-assign]
         with tempfile.TemporaryDirectory() as folder, Progress("bench", STEPS, file=open("/dev/null", "w")) as display:
             log = Run.create(Path(folder) / "run", {})
-            engine._loop(training, log, display, Request(), 0.0)
+            engine._loop(training, log, display, Request(), 0.0, None)
             log.close()
 
     return run
@@ -73,6 +73,9 @@ def bare() -> Callable[[], object]:
     return run
 
 
+IMPORT = "import time, torch; began = time.perf_counter(); import descend; print(time.perf_counter() - began)"
+
+
 def seconds(code: list[str], repeats: int = 7) -> float:
     """The best wall time of a command."""
     times = []
@@ -87,14 +90,13 @@ def measure(rounds: int = 3) -> list[dict[str, object]]:
     times, _ = take_turns({n: f"benchmarks.overhead:{n}" for n in ("fitted", "bare")}, rounds, 1)
     ours, theirs = STEPS / min(times["fitted"]), STEPS / min(times["bare"])
     python, cli = sys.executable, str(Path(sys.executable).with_name("descend"))
-    torch_only = seconds([python, "-c", "import torch"])
-    both = seconds([python, "-c", "import torch, descend"])
+    imported = min(float(subprocess.check_output([python, "-c", IMPORT])) for _ in range(5))
     help_page = seconds([cli, "--help"])
     return [
         {"name": "fit against a bare loop", "ours": ours, "theirs": theirs, "unit": "steps/s", "ratio": ours / theirs,
          "bar": 0.97, "note": "the gpt2-pydoc recipe; logging and display on"},
-        {"name": "import descend, beyond torch", "ours": both - torch_only, "theirs": torch_only, "unit": "s",
-         "ratio": 0.3 / max(both - torch_only, 1e-3), "bar": 1.0, "note": "bar: 0.3 s; theirs is torch alone"},
+        {"name": "import descend, after torch", "ours": imported, "theirs": 0.3, "unit": "s",
+         "ratio": 0.3 / imported, "bar": 1.0, "note": "bar: 0.3 s"},
         {"name": "descend --help", "ours": help_page, "theirs": 0.5, "unit": "s", "ratio": 0.5 / help_page,
          "bar": 1.0, "note": "bar: 0.5 s"},
     ]  # fmt: skip

@@ -1,4 +1,8 @@
-"""Text for language models: a file of the user's, or the Python documentation that ships with Python."""
+"""Text for language models: a file or folder of the user's, or the Python documentation that ships with Python.
+
+A text file is held in memory. A folder, a .jsonl or .gz file, and what is larger than LARGE, become a corpus on disk
+(`data.corpus`) of which only the windows of a batch are ever in memory.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,13 @@ import torch
 from torch import Tensor
 
 from descend.data.arrays import Cursor, generator
+from descend.data.corpus import Corpus, open_corpus
+from descend.data.documents import many, pieces, sources
 from descend.errors import Mistake
 from descend.text.tokenizer import Tokenizer
 
 Batch = dict[str, Tensor]
+LARGE = 2**26  # bytes above which a text is not held in memory
 
 
 @dataclass(frozen=True)
@@ -22,19 +29,37 @@ class Text:
     """Where the text comes from and how it is cut into tokens."""
 
     path: str = ""
-    """A UTF-8 text file; empty: the Python documentation."""
+    """A UTF-8 text, a .jsonl file with "text", either as .gz, or a folder of them; empty: Python's documentation."""
     tokenizer: str = "bpe"
-    """bpe (byte-level) or characters."""
+    """bpe (byte-level), characters, plain-bpe, unigram, wordpiece or words."""
     vocab: int = 512
-    """Tokens that BPE learns."""
+    """Tokens in all, at most; characters takes as many as the text has."""
     valid: float = 0.1
-    """Share of the text, at its end, that validates."""
+    """Share of the text that validates: at its end, or every n-th document of many."""
+    cache: str = ""
+    """Folder for tokenized corpora; empty: the user's cache folder."""
+
+    def open(self, context: int) -> Corpus:
+        """The tokenizer and the tokens, in memory or on disk."""
+        if not 0 < self.valid < 1:
+            raise Mistake(f"--data.valid {self.valid}: a share between 0 and 1 validates")
+        path = Path(self.path)
+        if self.path and (many(path) or (path.is_file() and path.stat().st_size > LARGE)):
+            return open_corpus(self.path, self.tokenizer, self.vocab, self.valid, self.cache).check(context, self.path)
+        text = self.read()
+        tokenizer = self.learn_tokenizer(text)
+        train, valid = self.split(text, tokenizer, context)
+        held_out = len(text[round(len(text) * (1 - self.valid)) :].encode())
+        return Corpus(tokenizer, train, valid, len(text), held_out)
 
     def read(self) -> str:
         """The text, or a mistake that names the file."""
         if not self.path:
             return python_documentation()
         path = Path(self.path)
+        if many(path):
+            parts = (piece.text + "\n\n" * piece.last for file in sources(path) for piece in pieces(file))
+            return "".join(parts)
         if not path.is_file():
             raise Mistake(f"--data.path {path}: no such file")
         try:
@@ -48,11 +73,7 @@ class Text:
     def learn_tokenizer(self, text: str) -> Tokenizer:
         """The tokenizer, learned from the training share only."""
         text = text[: round(len(text) * (1 - self.valid))]
-        if self.tokenizer == "bpe":
-            return Tokenizer.bpe(text, self.vocab)
-        if self.tokenizer == "characters":
-            return Tokenizer.characters(text)
-        raise Mistake(f"--data.tokenizer {self.tokenizer}: choose bpe or characters")
+        return Tokenizer.learn(text, self.tokenizer, self.vocab)
 
     def split(self, text: str, tokenizer: Tokenizer, context: int) -> tuple[Tensor, Tensor]:
         """Training and validation tokens: the text's beginning and its end."""

@@ -6,6 +6,9 @@
 
     Q (.., t, k)   K (.., s, k)   V (.., s, v)   S, A (.., t, s)   O (.., t, v)
 
+Any similarity s(q, k) will do in place of the scaled product (VOM 8.3): `soft_attention`. Equal scores give the mean of
+the values; scores multiplied by a growing factor give the value of the best key alone, `hard_attention` (DLN).
+
 This is the form to read and to check by hand: it returns A. `descend.nn.attention` is the fast form, proven equal.
 A mask says True where a query may look. The books also write it as M with 0 and -inf: `additive` makes that.
 
@@ -18,6 +21,7 @@ Systems: scaled-dot-product-attention, unscaled-self-attention, causal-mask, pad
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -36,6 +40,19 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 def unscaled_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """O = softmax(Q Kᵀ + M) V, and the weights A; with Q = K = V = X the parameter-free self-attention."""
     return weigh(q @ k.transpose(-2, -1), v, mask)
+
+
+def soft_attention(
+    q: Tensor, k: Tensor, v: Tensor, score: Callable[[Tensor, Tensor], Tensor], mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """O = softmax(s(Q, K) + M) V, and the weights A, for any similarity s: (.., t, k), (.., s, k) -> (.., t, s)."""
+    return weigh(score(q, k), v, mask)
+
+
+def hard_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """o_i = v_j with j = argmax_j q_i·k_j: look-up of the best key, which the softmax generalises."""
+    best = (q @ k.transpose(-2, -1)).argmax(dim=-1)
+    return v.gather(-2, best[..., None].expand(*best.shape, v.shape[-1]))
 
 
 def weigh(s: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
-"""From logits to a choice: temperature, top-k, top-p, min-p, and the draw itself.
+"""From logits to a choice: repetition penalty, temperature, top-k, top-p, min-p, and the draw itself.
 
+    repetition    z_i / θ for z_i > 0, else z_i θ, if token i is in the text so far            θ = 1 no penalty
     temperature   p_i = exp(z_i / T) / Σ_j exp(z_j / T)      T = 1 the model, T → 0 the argmax, T → ∞ uniform
     top-k         keep the k most probable tokens                                    k = 1 greedy, k = V everything
     top-p         keep the smallest set of most probable tokens whose mass EXCEEDS p   p → 0 greedy, p = 1 everything
@@ -25,6 +26,11 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
+
+
+def penalise(logits: Tensor, seen: Tensor, theta: float) -> Tensor:
+    """Make tokens that were seen (.., v) less probable by the factor θ on their logits."""
+    return torch.where(seen, torch.where(logits > 0, logits / theta, logits * theta), logits)
 
 
 def temperature(logits: Tensor, t: float) -> Tensor:
@@ -67,6 +73,8 @@ class Sampler:
     """Only the most probable tokens that together exceed this mass; 1: all."""
     min_p: float = 0.0
     """Only tokens at least this many times as probable as the best one; 0: all."""
+    repetition: float = 1.0
+    """Divides the logits of tokens that the text already has; 1: no penalty, above 1 fewer repetitions."""
 
     def __post_init__(self) -> None:
         for name, right, values in (
@@ -74,6 +82,7 @@ class Sampler:
             ("top_k", self.top_k >= 0, "0 (all tokens) or a positive count"),
             ("top_p", 0 <= self.top_p <= 1, "a probability from 0 to 1"),
             ("min_p", 0 <= self.min_p <= 1, "a share from 0 to 1"),
+            ("repetition", 0 < self.repetition < math.inf, "1 (no penalty) or a positive number such as 1.2"),
         ):
             if not right:
                 raise Mistake(f"{name} is {getattr(self, name)}: give {values}")
@@ -85,8 +94,10 @@ class Sampler:
         z = top_p(z, self.top_p) if self.top_p < 1 else z
         return min_p(z, self.min_p)
 
-    def draw(self, logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """One token (b,) for each row of logits (b, v)."""
+    def draw(self, logits: Tensor, generator: torch.Generator | None = None, seen: Tensor | None = None) -> Tensor:
+        """One token (b,) for each row of logits (b, v); `seen` (b, v) are the tokens that the text already has."""
+        if seen is not None and self.repetition != 1:
+            logits = penalise(logits, seen, self.repetition)
         if self.temperature == 0:
             return logits.argmax(dim=-1)
         p = self.filtered(logits).softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))

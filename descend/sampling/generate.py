@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 import torch
 from torch import Tensor
 
-from descend.sampling.decoder import Decoder, Prompts, begin
+from descend.sampling.decoder import Decoder, Prompts, begin, left_padded
 from descend.sampling.filters import GREEDY, Sampler
 
 ENDED = -1
@@ -52,8 +52,11 @@ def stream(
     generator = torch.Generator(logits.device).manual_seed(seed)
     stops = torch.tensor(sorted(stop), dtype=torch.long, device=logits.device)
     ended = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+    seen = seen_in(prompts, logits) if sampler.repetition != 1 else None
     for left in reversed(range(tokens)):
-        y = sampler.draw(logits, generator)
+        y = sampler.draw(logits, generator, seen)
+        if seen is not None:
+            seen = seen.scatter(1, y[:, None], True)
         if stop:
             y = y.masked_fill(ended, ENDED)
             ended = ended | torch.isin(y, stops)
@@ -61,3 +64,11 @@ def stream(
         if not left or (stop and ended.all()):
             return
         logits = decoder.step(y.clamp(min=0))  # a row that has ended reads some token, and nobody looks
+
+
+def seen_in(prompts: Prompts, logits: Tensor) -> Tensor:
+    """(b, v): which tokens each prompt has; its padding does not count."""
+    rows, pad = left_padded(prompts)
+    real = torch.arange(rows.shape[1], device=rows.device) >= pad[:, None]
+    counts = torch.zeros(logits.shape, dtype=torch.long, device=rows.device).scatter_add(1, rows.long(), real.long())
+    return (counts > 0).to(logits.device)

@@ -83,5 +83,5 @@ def test_too_little_text_and_too_large_a_batch() -> None:
     data = Text(tokenizer="characters")
     with pytest.raises(Mistake, match="tokens for training, but a context of 64"):
         data.split("short", data.learn_tokenizer("short"), 64)
-    with pytest.raises(Mistake, match="choose bpe or characters"):
-        Text(tokenizer="words").learn_tokenizer("x")
+    with pytest.raises(Mistake, match="choose bpe, characters"):
+        Text(tokenizer="wordz").learn_tokenizer("x")

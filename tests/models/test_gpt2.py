@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import descend
 from descend.errors import Mistake
-from descend.models.gpt2 import GPT2, LAYOUT, TINY, GPT2Config
+from descend.models.gpt2 import GPT2, LAYOUT, PARAMETERS, SIZES, TINY, GPT2Config
 from tests.close import close
 
 transformers = pytest.importorskip("transformers")
@@ -257,3 +257,34 @@ def test_overfits_one_batch(tokens: Tensor) -> None:
         loss.backward()
         optimizer.step()
     assert loss < 0.1
+
+
+@pytest.mark.system("gpt-3")
+def test_the_sizes_of_gpt_3_are_the_same_function() -> None:
+    """Counts by the formula of GPT-2 with 2048 positions; the two rows that do not fit have heads of 128 here."""
+    sizes = {name: config for name, config in SIZES.items() if name.startswith("gpt3-")}
+    assert len(sizes) == 8
+    for name, c in sizes.items():
+        d = c.width
+        assert PARAMETERS[name] == (c.vocab + c.context) * d + c.depth * (12 * d * d + 13 * d) + 2 * d
+        assert c.context == 2048
+        assert d % c.heads == 0
+    assert [sizes[f"gpt3-{n}"].width // sizes[f"gpt3-{n}"].heads for n in ("xl", "13b")] == [128, 128]
+
+
+@pytest.mark.system("gpt-3")
+def test_a_gpt_3_in_small_learns_and_is_causal() -> None:
+    torch.manual_seed(0)
+    model = GPT2(replace(SIZES["gpt3-small"], vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0))
+    x = torch.randint(61, (2, 17), generator=torch.Generator().manual_seed(0))
+    changed = x.clone()
+    changed[:, 9:] = (x[:, 9:] + 1) % 61
+    with torch.no_grad():
+        assert torch.equal(model(x)[:, :9], model(changed)[:, :9])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(40):
+        loss = torch.nn.functional.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.5

@@ -26,14 +26,19 @@ ROPES = {
         "rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 12,
     },
+    "dynamic": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0},
+    "yarn": {
+        "rope_type": "yarn", "rope_theta": 1000.0, "factor": 8.0, "original_max_position_embeddings": 12,
+        "beta_fast": 4.0, "beta_slow": 1.0,
+    },
 }  # fmt: skip
 
 
-def peer(kv_heads: int = 2, rope: str = "default") -> Any:
+def peer(kv_heads: int = 2, rope: str = "default", tied: bool = False) -> Any:
     config = transformers.LlamaConfig(
         vocab_size=61, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=kv_heads, max_position_embeddings=40, rope_parameters=ROPES[rope], bos_token_id=0,
-        eos_token_id=0,
+        num_key_value_heads=kv_heads, max_position_embeddings=40, rope_parameters=dict(ROPES[rope]), bos_token_id=0,
+        eos_token_id=0, tie_word_embeddings=tied,
     )  # fmt: skip
     return random_peer(transformers.LlamaForCausalLM, config)
 
@@ -53,18 +58,58 @@ def test_both_ways(kv_heads: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("rope-scaling")
-@pytest.mark.parametrize("rope", ["linear", "llama3"])
+@pytest.mark.parametrize("rope", ["linear", "llama3", "dynamic", "yarn"])
 def test_longer_contexts(rope: str, tmp_path: Path) -> None:
     x = tokens()
     check_both_ways(peer(rope=rope), tmp_path, lambda m: m(x), lambda m: m(x).logits)
     assert json.loads((tmp_path / "ours" / "config.json").read_text())["rope_parameters"] == ROPES[rope]
 
 
+@pytest.mark.system("rope-scaling")
+def test_dynamic_positions_beyond_the_trained_context(tmp_path: Path) -> None:
+    """The base grows with the text: 70 tokens for a model of 40 positions, at once and written one by one."""
+    theirs = peer(rope="dynamic")
+    theirs.save_pretrained(tmp_path)
+    ours, x = descend.load(tmp_path), torch.randint(61, (2, 70), generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        close(ours(x), theirs(x).logits)
+        close(ours(x[:, :39]), theirs(x[:, :39]).logits)  # at 40 theirs still has the base of the longer text
+    check_generation(theirs, ours, [[5, 3, 9, 1]], 60)
+    with pytest.raises(ValueError, match="81 tokens"):
+        ours(torch.zeros(1, 81, dtype=torch.long))
+
+
+@pytest.mark.system("llama", "lm-weight-tying")
+def test_tied_embeddings(tmp_path: Path) -> None:
+    """As in the small LLaMA 3.2: the output matrix is the embedding, here, there and in the file."""
+    theirs, x = peer(tied=True), tokens()
+    ours = check_both_ways(theirs, tmp_path, lambda m: m(x), lambda m: m(x).logits)
+    assert ours.config.tied
+    assert "head.weight" not in ours.state_dict()
+    ours(x).square().mean().backward()
+    theirs(x).logits.square().mean().backward()
+    close(ours.embed.weight.grad, theirs.model.embed_tokens.weight.grad)  # the sum of both uses
+    check_generation(theirs, ours, [[5, 3, 9, 1]], 20)
+
+
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
-def test_generation(prompts: list[list[int]], tmp_path: Path) -> None:
-    theirs = peer(rope="llama3")
+@pytest.mark.parametrize("rope", ["llama3", "yarn"])
+def test_generation(prompts: list[list[int]], rope: str, tmp_path: Path) -> None:
+    theirs = peer(rope=rope)
     theirs.save_pretrained(tmp_path)
     check_generation(theirs, descend.load(tmp_path), prompts, 20)
+
+
+@pytest.mark.system("llama")
+def test_no_biases_and_only_distances_count() -> None:
+    """No bias anywhere, and a layer at shifted positions gives the same output: rotary positions are relative."""
+    torch.manual_seed(0)
+    model = Llama(TINY).double()
+    assert not [name for name, _ in model.named_parameters() if "bias" in name]
+    x, rope = torch.randn(1, 9, 32, dtype=torch.float64), Rope()
+    here, shifted = (model.blocks[0](x, rope.angles(torch.arange(9) + by, 8)) for by in (0, 5))
+    close(here, shifted, loosen=1e3)  # the angles are float32
+    assert not torch.allclose(here, model.blocks[0](x, rope.angles(2 * torch.arange(9), 8)), atol=1e-5)
 
 
 def test_decoding_is_the_forward_pass() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from descend.nn.attention import CausalSelfAttention, join_heads, split_heads
+from descend.nn.attention import Attention, CausalSelfAttention, join_heads, split_heads
 from descend.ops.attention import attention, causal_mask
 from tests.close import close
 
@@ -48,3 +48,33 @@ def test_heads_split_and_join() -> None:
 def test_width_must_divide() -> None:
     with pytest.raises(ValueError, match="not a multiple"):
         CausalSelfAttention(10, 3)
+
+
+@pytest.mark.system("grouped-query-attention", "multi-query-attention")
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_grouped_queries_are_tied_heads(groups: int, dtype: torch.dtype) -> None:
+    """G = n is multi-head, G = 1 multi-query attention; between them, heads h // (n/G) share keys and values."""
+    torch.manual_seed(0)
+    grouped, full = Attention(12, 4, groups).to(dtype), Attention(12, 4).to(dtype)
+    state = grouped.state_dict()
+    for name in ("k.weight", "v.weight", "k.bias", "v.bias"):
+        heads = state[name].unflatten(0, (groups, 3)).repeat_interleave(4 // groups, 0)
+        state[name] = heads.flatten(0, 1)
+    full.load_state_dict(state)
+    x = torch.randn(2, 5, 12, dtype=dtype)
+    close(grouped(x, causal=True), full(x, causal=True))
+    assert grouped.k.weight.numel() == 12 * 3 * groups
+
+
+@pytest.mark.system("grouped-query-attention", "multi-query-attention")
+def test_gradients_of_shared_keys() -> None:
+    torch.manual_seed(0)
+    attn, x = Attention(8, 4, 2).double(), torch.randn(1, 3, 8, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: attn(x, causal=True), x)
+
+
+@pytest.mark.system("grouped-query-attention")
+def test_groups_must_divide_the_heads() -> None:
+    with pytest.raises(ValueError, match="a multiple of kv_heads 3"):
+        Attention(8, 4, 3)

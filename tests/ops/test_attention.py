@@ -8,7 +8,16 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from descend.ops.attention import additive, attention, causal_mask, padding_mask, unscaled_attention
+from descend.ops.attention import (
+    additive,
+    attention,
+    causal_mask,
+    hard_attention,
+    padding_mask,
+    scores,
+    soft_attention,
+    unscaled_attention,
+)
 from tests.close import close
 
 
@@ -48,6 +57,26 @@ def test_uniform_scores_give_the_mean_and_large_scores_retrieve_one_value() -> N
     close(attention(1e6 * q, k, v)[0], v.gather(-2, best[..., None].expand(2, 3, 3, 5)))
 
 
+@pytest.mark.system("qkv-soft-attention")
+def test_hard_attention_is_the_limit_of_growing_scores() -> None:
+    q, k, v = qkv(3, 4)
+    hard = hard_attention(q, k, v)
+    errors = [float((attention(factor * q, k, v)[0] - hard).abs().max()) for factor in (1.0, 10.0, 100.0, 1e5)]
+    assert errors[0] > errors[1] > errors[2] > errors[3]
+    assert errors[3] < 1e-9
+
+
+@pytest.mark.system("qkv-soft-attention")
+def test_any_similarity_will_do() -> None:
+    q, k, v = qkv(3, 4)
+    for ours, theirs in zip(soft_attention(q, k, v, scores), attention(q, k, v), strict=True):
+        close(ours, theirs)
+    near, a = soft_attention(q, k, v, lambda q, k: -torch.cdist(q, k).square())
+    close(a.sum(-1), torch.ones(2, 3, 3, dtype=torch.float64))
+    assert (a.argmax(-1) == torch.cdist(q, k).argmin(-1)).all()
+    assert (near <= v.amax(-2, keepdim=True)).all(), "a mean stays between the values"
+
+
 @pytest.mark.system("unscaled-self-attention")
 def test_unscaled_is_torch_with_scale_one() -> None:
     q, k, v = qkv(3, 4)
@@ -77,6 +106,6 @@ def test_padded_keys_do_not_count_and_padded_queries_stay_finite() -> None:
 def test_masks_as_booleans_and_as_infinities() -> None:
     q, k, v = qkv(3, 3)
     mask = causal_mask(3)
-    scores = q @ k.mT / 5**0.5 + additive(mask, torch.float64)
-    close(scores.softmax(-1) @ v, attention(q, k, v, mask)[0])
+    added = q @ k.mT / 5**0.5 + additive(mask, torch.float64)
+    close(added.softmax(-1) @ v, attention(q, k, v, mask)[0])
     assert causal_mask(2, 5).tolist() == [[True] * 4 + [False], [True] * 5]

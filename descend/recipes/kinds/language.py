@@ -12,7 +12,8 @@ from descend.data.shards import process
 from descend.data.text import Passages, Text, Windows
 from descend.errors import Mistake
 from descend.metrics.language import bits_per_byte
-from descend.models.gpt2 import GPT2, GPT2Config
+from descend.models import model_class
+from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe, micro_batch
@@ -37,16 +38,15 @@ class LanguageRecipe(Recipe):
 
     def build(self) -> Parts:
         loop, context = self.loop, self.model.context
-        text = self.data.read()
-        tokenizer = self.data.learn_tokenizer(text)
-        train, valid = self.data.split(text, tokenizer, context)
+        corpus = self.data.open(context)
+        tokenizer, train, valid = corpus.tokenizer, corpus.train, corpus.valid
         torch.manual_seed(loop.seed)
         try:
-            model = GPT2(replace(self.model, vocab=tokenizer.vocab))
+            config = replace(self.model, vocab=tokenizer.vocab)
+            model: Any = model_class(type(config).__module__.rpartition(".")[2])(config)
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
         micro = micro_batch(loop, loop.batch)
-        valid_bytes = len(tokenizer.decode(valid.tolist()).encode())
         return Parts(
             task=Language(model),
             model=model,
@@ -57,22 +57,23 @@ class LanguageRecipe(Recipe):
             units_per_batch=loop.batch * context,
             facts={
                 "data": self.data.path or "the Python documentation",
-                "characters": len(text),
+                **({"documents": corpus.documents} if corpus.documents > 1 else {}),
+                "characters": corpus.characters,
                 "training tokens": len(train),
                 "validation tokens": len(valid),
                 "vocabulary": tokenizer.vocab,
-                "characters per token": round(len(text) / (len(train) + len(valid)), 2),
+                "characters per token": round(corpus.characters / (len(train) + len(valid)), 2),
             },
             save_extra=tokenizer.save,
             summary=lambda scores: {
                 "perplexity": math.exp(scores["loss"]),
-                "bits_per_byte": bits_per_byte(scores["loss"] * len(valid), valid_bytes),
+                "bits_per_byte": bits_per_byte(scores["loss"] * len(valid), corpus.valid_bytes),
             },
             exhibits=lambda: samples(model, tokenizer),
         )
 
 
-def samples(model: GPT2, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
+def samples(model: Any, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
     """What the model writes after a few beginnings."""
     room, sampler = min(tokens, model.config.context - 8), Sampler(temperature=0.8)
     found = []

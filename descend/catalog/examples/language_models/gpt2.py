@@ -1,4 +1,4 @@
-"""Worked examples of the family language-models."""
+"""Worked examples of causal language models: sizes, loss, perplexity."""
 
 from __future__ import annotations
 

@@ -1,0 +1,53 @@
+"""What the recipes of text encoders share: a new BERT of a given size, or a pre-trained one with a new head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from descend.errors import Mistake
+from descend.models import load, model_folder, with_head
+from descend.models.bert import BertConfig
+from descend.text.inputs import Inputs
+from descend.text.tokenizer import Tokenizer
+from descend.weights.labels import Labels
+from descend.weights.transfer import take_over
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """The encoder: sizes of a new one, or the folder of a trained one."""
+
+    path: str = ""
+    """A run's folder or a model folder (BERT, RoBERTa) to start from; all sizes but the context are then its own."""
+    context: int = 128
+    """The most tokens of a text."""
+    width: int = 128
+    depth: int = 4
+    heads: int = 4
+    hidden: int = 512
+    dropout: float = 0.1
+
+
+def encoder(
+    size: EncoderSize, head: str, labels: Labels, learn_tokenizer: Callable[[], Tokenizer]
+) -> tuple[Any, Inputs, str]:
+    """The model with this head, the form of its inputs, and what it started from."""
+    if not size.path:
+        inputs = Inputs.extended(learn_tokenizer(), size.context)
+        try:
+            config = BertConfig(
+                inputs.tokenizer.vocab, size.context, size.width, size.depth, size.heads, size.hidden,
+                dropout=size.dropout, pad=inputs.pad, labels=labels,
+            )  # fmt: skip
+            return with_head(config, head), inputs, "random weights"
+        except ValueError as error:
+            raise Mistake(f"--model: {error}") from None
+    source, folder = load(size.path), model_folder(size.path)
+    if "labels" not in {f.name for f in fields(source.config)}:
+        raise Mistake(f"--model.path {size.path}: {type(source).__name__} is not an encoder such as BERT or RoBERTa")
+    model: Any = with_head(replace(source.config, labels=labels), head)
+    new = take_over(model, source, ("embed", "encoder"))
+    told = f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
+    return model.train(), Inputs.of(Tokenizer.load(folder), min(size.context, model.longest)), told

@@ -1,0 +1,34 @@
+"""Fill in the blanks of a text with a masked language model: at each [MASK], the likeliest tokens.
+
+Every blank is filled from the same text, each without the others' answers. (A model that sees what comes later cannot
+write on token by token with a cache.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Filled(NamedTuple):
+    """The blanks' positions (n), and the k likeliest tokens of each with their probabilities (n, k)."""
+
+    positions: Tensor
+    tokens: Tensor
+    probabilities: Tensor
+
+
+def blanks(tokens: Tensor, mask: int) -> Tensor:
+    """Where the blanks of one text (t) are, counted from 0."""
+    return (tokens == mask).nonzero()[:, 0]
+
+
+@torch.no_grad()
+def fill(model: Callable[[Tensor], Tensor], tokens: Tensor, mask: int, k: int = 5) -> Filled:
+    """The answers for one text (t); `model` makes logits (1, t, v) of tokens (1, t)."""
+    at = blanks(tokens, mask)
+    p, found = model(tokens[None])[0, at].softmax(dim=-1).topk(k, dim=-1)
+    return Filled(at, found, p)

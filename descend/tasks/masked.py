@@ -1,0 +1,75 @@
+"""Pre-training of encoders: masked language modelling, alone (RoBERTa) or with next-sentence prediction (BERT).
+
+    min_θ L_MLM                          MaskedLanguage
+    min_θ L_MLM + λ L_NSP                MaskedAndNext; λ = 1 as released (the books give none), λ = 0 is the first
+
+A batch has x (b, t), the corrupted tokens; y (b, t), the true ones; at (b, t), where the loss is; and, where there are
+any, mask (b, t) for padding and segments (b, t). Logits are computed at the chosen positions only.
+
+Systems: mlm, next-sentence-prediction, roberta
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from torch import Tensor, nn
+
+from descend.losses.classification import cross_entropy
+from descend.losses.masked import mean_or_zero, next_sentence_losses
+from descend.metrics.classification import correct
+
+
+class MaskedLanguage(nn.Module):
+    """The model makes logits (n, v) of tokens (b, t), a mask and the n positions."""
+
+    players = ("model",)
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def logits(self, batch: dict[str, Tensor]) -> Tensor:
+        """At the chosen positions (n, v)."""
+        z: Tensor = self.model(batch["x"], batch.get("mask"), at=batch["at"])
+        return z
+
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+        yield "model", lambda: mean_or_zero(cross_entropy(self.logits(batch), batch["y"][batch["at"]]))
+
+    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        logits, y = self.logits(batch), batch["y"][batch["at"]]
+        return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y)}
+
+
+class MaskedAndNext(nn.Module):
+    """The model makes logits (n, v) and (b, 2). A batch also has `follows` (b): 0 where the second text follows."""
+
+    players = ("model",)
+
+    def __init__(self, model: nn.Module, weight: float = 1.0):
+        super().__init__()
+        self.model, self.weight = model, weight
+
+    def losses(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Both logits and both losses, one value a position and one a pair."""
+        words, pairs = self.model(batch["x"], batch.get("mask"), batch["segments"], batch["at"])
+        y = batch["y"][batch["at"]]
+        return words, pairs, cross_entropy(words, y), next_sentence_losses(pairs, batch["follows"])
+
+    def total(self, batch: dict[str, Tensor]) -> Tensor:
+        """L_MLM + λ L_NSP"""
+        _, _, masked, follows = self.losses(batch)
+        return mean_or_zero(masked) + self.weight * follows.mean()
+
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+        yield "model", lambda: self.total(batch)
+
+    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        words, pairs, masked, follows = self.losses(batch)
+        return {
+            "loss": masked,
+            "accuracy": correct(words, batch["y"][batch["at"]]),
+            "next_loss": follows,
+            "next_accuracy": correct(pairs, batch["follows"]),
+        }

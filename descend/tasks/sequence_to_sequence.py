@@ -1,0 +1,79 @@
+"""Sequence to sequence: say y after reading x.
+
+    min_θ  E[ Σ_s −log p_θ(y_s | x, y_<s) ]          SUM over the target (MF 36.5.3), mean over the examples
+
+Training is teacher-forced: one parallel pass, in which position s reads the true y_<s. That equals one pass for each
+prefix. When the model writes by itself it reads its own words, which it never saw in training (exposure bias).
+
+Exact match needs no writing: greedy search finds y exactly when every argmax under teacher forcing is right, since up
+to its first mistake it has read the true words too.
+
+Systems: teacher-forcing, scheduled-sampling, span-corruption
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from descend.losses.classification import cross_entropy, smoothed_cross_entropy
+from descend.ops.teacher_forcing import Forcing, mixed, shift_right
+
+
+class SequenceToSequence(nn.Module):
+    """x (b, s) and y (b, t) are tokens, filled up with `pad`; the decoder begins with `start`."""
+
+    players = ("model",)
+
+    def __init__(self, model: nn.Module, pad: int, start: int, smoothing: float = 0.0):
+        super().__init__()
+        self.model, self.pad, self.start, self.smoothing = model, pad, start, smoothing
+
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+        yield "model", lambda: self.loss(batch, shift_right(batch["y"], self.start))
+
+    def loss(self, batch: dict[str, Tensor], read: Tensor) -> Tensor:
+        """The sum over each target, when the decoder reads `read` (b, t)."""
+        y = batch["y"]
+        real = y != self.pad
+        return smoothed_cross_entropy(self.logits(batch["x"], read)[real], y[real], self.smoothing).sum() / len(y)
+
+    def logits(self, x: Tensor, read: Tensor) -> Tensor:
+        logits: Tensor = self.model(x, read, x != self.pad)
+        return logits
+
+    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """−log p of every target token, and whether each target would be written exactly."""
+        y = batch["y"]
+        real = y != self.pad
+        logits = self.logits(batch["x"], shift_right(y, self.start))
+        right = (logits.argmax(-1) == y) | ~real
+        return {"loss": cross_entropy(logits[real], y[real]), "exact": right.all(1).float()}
+
+
+class ScheduledSampling(SequenceToSequence):
+    """The decoder reads the true word before with probability `forcing(t)` at step t, else what the model would say."""
+
+    step: Tensor
+
+    def __init__(self, model: nn.Module, pad: int, start: int, forcing: Forcing):
+        super().__init__(model, pad, start)
+        self.forcing = forcing
+        self.register_buffer("step", torch.zeros((), dtype=torch.long))
+
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+        now = int(self.step)
+        read = self.mixture(batch["x"], batch["y"], self.forcing(now))
+        yield "model", lambda: self.loss(batch, read)
+        self.step.fill_(now + 1)  # the slices of one batch (accumulation) all say the same
+
+    @torch.no_grad()
+    def mixture(self, x: Tensor, y: Tensor, p: float) -> Tensor:
+        """What the second pass reads; the words of the first are its argmax."""
+        true = torch.rand(y.shape, device=y.device) < p
+        if bool(true.all()):
+            return shift_right(y, self.start)
+        own = self.logits(x, shift_right(y, self.start)).argmax(-1)
+        return mixed(y, own, self.start, true)

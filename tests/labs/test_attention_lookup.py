@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from descend.labs.attention_lookup import PAIRS, ByContent, ByPlace, Reader, accuracy, figure, measure, texts, verdict
+
+SLUG = "attention-properties"
+
+
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, Any]:
+    return measure(seed=0, budget=3.5)
+
+
+@pytest.mark.system(SLUG)
+def test_attention_looks_up_and_a_fixed_mixing_does_not(numbers: dict[str, Any]) -> None:
+    assert verdict(numbers) == "supported", numbers
+    json.dumps(numbers)
+
+
+@pytest.mark.system(SLUG)
+def test_the_fixed_layer_cannot_take_another_length() -> None:
+    assert accuracy(Reader(ByPlace(PAIRS + 1)), 2 * PAIRS, 0) is None
+    assert accuracy(Reader(ByContent()), 2 * PAIRS, 0) is not None
+
+
+@pytest.mark.system(SLUG)
+def test_the_answer_belongs_to_the_asked_key() -> None:
+    keys, values, y = texts(100, 6, torch.Generator().manual_seed(0))
+    at = (keys[:, :-1] == keys[:, -1:]).int().argmax(1)
+    assert torch.equal(values.gather(1, at[:, None]).squeeze(1), y)
+    assert ((keys[:, :-1] == keys[:, -1:]).sum(1) == 1).all()
+
+
+def test_verdict_and_figure(numbers: dict[str, Any]) -> None:
+    assert verdict({**numbers, "at_8": [0.5, 0.3]}) == "refuted"
+    assert verdict({**numbers, "at_8": [1.0, 0.8]}) == "refuted"
+    assert verdict({**numbers, "at_16": [0.3, None]}) == "refuted"
+    assert verdict({**numbers, "steps": 20}) == "open"
+    assert len(figure(numbers).axes[0].patches) == 4

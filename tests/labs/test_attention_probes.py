@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from descend.labs import attention_probes as lab
+from descend.labs.attention_probes import Head, Recurrent, figure, measure, texts, trained, verdict
+from descend.metrics.attention_maps import mass_at
+
+SLUG = "attention-head-and-layer-probes"
+GOOD: dict[str, Any] = {"steps": 200, "distance": ["1-4", "5-8"], "attention": [1.0, 0.99], "recurrent": [0.5, 0.4],
+                        "weight_on_source": {"copy": 0.99, "agreement": 0.9, "coreference": 0.9}}  # fmt: skip
+
+
+@pytest.mark.system(SLUG)
+@pytest.mark.parametrize("task", lab.TASKS)
+def test_the_answer_stands_at_the_source(task: str) -> None:
+    x, y, source = texts(300, task, torch.Generator().manual_seed(0))
+    there = x.gather(1, source[:, None]).squeeze(1)
+    assert torch.equal(there - lab.FILLERS if task == "copy" else there, y)
+    assert torch.isin(x[:, -1], torch.tensor(lab.TASKS[task])).all()
+    if task == "coreference":
+        assert torch.equal(x[:, -1] == lab.HE, y < lab.SHE_NAMES)
+
+
+@pytest.mark.system(SLUG)
+def test_a_head_learns_to_copy_at_any_distance() -> None:
+    head = trained(Head, "copy", 110, seed=1)
+    x, y, source = texts(500, "copy", torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        right = (head(x).argmax(-1) == y).double()
+        mass = mass_at(head.weights(x), source)
+    far = source < lab.LENGTH // 2
+    assert right[far].mean() > 0.9
+    assert right[~far].mean() > 0.9
+    assert mass.mean() > 0.7
+
+
+@pytest.mark.system(SLUG)
+def test_both_models_have_about_as_many_weights() -> None:
+    head, recurrent = (sum(p.numel() for p in m.parameters() if p.dim() > 1) for m in (Head().head, Recurrent().rnn))
+    assert abs(head / recurrent - 1) < 0.1
+
+
+def test_verdict_and_figure() -> None:
+    numbers = measure(seed=0, budget=0.1)
+    assert verdict(numbers) == "open"
+    json.dumps(numbers)
+    assert verdict(GOOD) == "supported"
+    assert verdict({**GOOD, "attention": [1.0, 0.8]}) == "refuted"
+    assert verdict({**GOOD, "recurrent": [0.95, 0.9]}) == "refuted"
+    assert verdict({**GOOD, "weight_on_source": {"copy": 0.5}}) == "refuted"
+    assert len(figure(GOOD).axes) == 2

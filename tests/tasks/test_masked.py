@@ -1,0 +1,121 @@
+"""Pre-training as a task: what is scored, what λ = 0 means, and that it learns what it should."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from descend.data.arrays import Shuffled
+from descend.data.masking import Corruption, Dynamic, Masking, masked
+from descend.metrics.by_frequency import accuracy_by_frequency
+from descend.models.bert import TINY, BertForMaskedLM, BertForPreTraining
+from descend.models.roberta import TINY as TINY_ROBERTA
+from descend.models.roberta import RobertaForMaskedLM
+from descend.tasks.masked import MaskedAndNext, MaskedLanguage
+from descend.weights.transfer import take_over
+from tests.close import close
+from tests.tasks.topics import CLS, FIRST, MASK, PAD, SEP, VOCAB, WORDS, texts, train
+
+CONFIG = replace(TINY, vocab=VOCAB, context=24, depth=1)
+CORRUPT = Corruption(Masking(), VOCAB, MASK, (PAD, CLS, SEP, MASK))
+
+
+def pairs(n: int, seed: int) -> dict[str, Tensor]:
+    """[CLS] six words [SEP] six words; the second half is of the same topic (0) or of another text's (1)."""
+    a, topic = texts(n, 6, seed)
+    b, other = texts(n, 6, seed + 1)
+    follows = (torch.arange(n) % 2 == 0) | (topic == other)
+    same = FIRST + topic[:, None] * WORDS + (b[:, 1:] - FIRST) % WORDS
+    second = torch.where(follows[:, None], same, b[:, 1:])
+    x = torch.cat([a, torch.full((n, 1), SEP), second], dim=1)
+    segments = torch.cat([torch.zeros(n, 8), torch.ones(n, 6)], dim=1).long()
+    return masked({"x": x, "segments": segments, "follows": (~follows).long()}, CORRUPT, seed)
+
+
+@pytest.mark.system("mlm", "next-sentence-prediction", "bert")
+def test_loss_and_scores_are_torchs() -> None:
+    torch.manual_seed(0)
+    b = pairs(9, 0)
+    task = MaskedAndNext(BertForPreTraining(CONFIG).eval(), weight=0.5)
+    with torch.no_grad():
+        words, follows = task.model(b["x"], None, b["segments"])
+    labels = torch.where(b["at"], b["y"], -100)
+    expected = F.cross_entropy(words.transpose(1, 2), labels), F.cross_entropy(follows, b["follows"])
+    [(_, loss)] = task.moves(b)
+    close(loss(), expected[0] + 0.5 * expected[1])
+    scores = task.score(b)
+    close(scores["loss"].mean(), expected[0])
+    close(scores["next_loss"].mean(), expected[1])
+    assert scores["accuracy"].shape == (int(b["at"].sum()),)
+    assert abs(float(expected[1]) - math.log(2)) < 0.05  # at the start a guess
+
+
+@pytest.mark.system("roberta", "bert", "next-sentence-prediction")
+def test_without_next_sentences_it_is_masked_language_modelling() -> None:
+    torch.manual_seed(0)
+    b = pairs(9, 0)
+    both = BertForPreTraining(CONFIG).eval()
+    alone = BertForMaskedLM(CONFIG).eval()
+    take_over(alone, both, ("embed", "encoder", "masked"))
+    [(_, joint)] = MaskedAndNext(both, weight=0.0).moves({**b, "segments": torch.zeros_like(b["segments"])})
+    [(_, only)] = MaskedLanguage(alone).moves(b)
+    close(joint(), only())
+
+
+@pytest.mark.system("mlm")
+def test_a_batch_in_which_nothing_is_masked() -> None:
+    b = {**pairs(2, 0), "at": torch.zeros(2, 14, dtype=torch.bool)}
+    task = MaskedLanguage(BertForMaskedLM(CONFIG))
+    [(_, loss)] = task.moves(b)
+    loss().backward()
+    assert loss() == 0
+    assert task.score(b)["loss"].shape == (0,)
+
+
+def stream(steps: int, seed: int) -> Iterator[dict[str, Tensor]]:
+    inner = Dynamic(Shuffled({"x": texts(256, 11, 0)[0]}, 32, seed), CORRUPT, seed)
+    return (next(inner) for _ in range(steps))
+
+
+@pytest.mark.system("mlm", "roberta")
+def test_learns_to_read_the_context() -> None:
+    """Below the entropy of a guess by frequency (log 36), near log 12: the topic is read from the other words."""
+    torch.manual_seed(0)
+    model = RobertaForMaskedLM(replace(TINY_ROBERTA, vocab=VOCAB, depth=1, pad=PAD))
+    task = MaskedLanguage(model)
+    train(task, stream(90, 1), lr=5e-3)
+    valid = masked({"x": texts(300, 11, 99)[0]}, CORRUPT, 0)
+    with torch.no_grad():
+        task.eval()
+        scores = task.score(valid)
+        loss = float(scores["loss"].mean())
+        counts = torch.bincount(texts(256, 11, 0)[0].flatten(), minlength=VOCAB)
+        (few, rare), (many, frequent) = accuracy_by_frequency(
+            scores["accuracy"], valid["y"][valid["at"]], counts, [int(counts[FIRST:].median())]
+        )
+        blind = {**valid, "x": torch.where(valid["at"], MASK, PAD)}  # nothing to read
+        guess = task.score(blind)
+    assert math.log(12) - 0.1 < loss < math.log(36) - 0.5
+    assert guess["loss"].mean() > math.log(36) - 0.1
+    unigram = float((valid["y"][valid["at"]] == counts[FIRST:].argmax() + FIRST).float().mean())
+    assert scores["accuracy"].mean() > 1.5 * unigram
+    assert few * rare + many * frequent == pytest.approx(float(scores["accuracy"].sum()))
+
+
+@pytest.mark.system("next-sentence-prediction", "bert")
+def test_joint_pre_training_lowers_both_losses() -> None:
+    torch.manual_seed(0)
+    task = MaskedAndNext(BertForPreTraining(CONFIG))
+    before = {k: float(v.mean()) for k, v in task.score(pairs(200, 999)).items()}
+    train(task, (pairs(32, 2 * step) for step in range(170)))
+    with torch.no_grad():
+        after = {k: float(v.mean()) for k, v in task.eval().score(pairs(200, 999)).items()}
+    assert after["loss"] < before["loss"] - 0.5
+    assert after["next_loss"] < before["next_loss"] - 0.25
+    assert after["next_accuracy"] > 0.8
