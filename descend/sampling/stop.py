@@ -31,7 +31,7 @@ def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
 
 
 def first(text: str, stops: Sequence[str]) -> int | None:
-    """Where the stop string begins that is complete first."""
+    """Where the stop string begins that is complete first; of two that end together, the longer one."""
     found = [(at + len(stop), at) for stop in stops if (at := text.find(stop)) >= 0]
     return min(found)[1] if found else None
 
