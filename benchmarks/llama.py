@@ -186,7 +186,7 @@ def measure(rounds: int = 4, calls: int = 3) -> list[dict[str, object]]:
         step = f"{1e3 * a / NEW:.2f} ms a step against {1e3 * b / NEW:.2f}, {READ * NEW / a / 1e9:.1f} GB/s read; "
         rows.append({
             "name": title, "ours": count / a, "theirs": count / b, "unit": "tokens/s", "ratio": b / a,
-            "bar": 1.1 if flops else 3.0, "note": (speed if flops else step)
+            "bar": 1.05 if flops else 3.0, "note": (speed if flops else step)
             + f"peak memory {memory[f'ours_{what}'] / 1e6:.0f} MB against {memory[f'theirs_{what}'] / 1e6:.0f} MB",
         })  # fmt: skip
     return rows
