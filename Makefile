@@ -8,7 +8,7 @@ help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
 	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=FOLDER of MNIST for those that need it)"
-	@echo "make bench  measure speed beside the peers, as ratios (about 20 minutes)"
+	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
 
 .venv/run: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

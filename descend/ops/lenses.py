@@ -5,7 +5,8 @@
     mixer          square and of full rank: a change of basis, nothing lost; a square W of lower rank is a "collapser"
 
 Points red-blue-red on a line cannot be cut by one threshold. A linear expander does not help: W x is still a line.
-x → [x, x²] does, and so does ReLU(W x + b). "Separable" is decided by a linear program, not by training:
+x → [x, x²] does, and so does ReLU(W x + b). "Separable" is decided by a linear program
+(`descend.theory.perceptron`), not by training:
 
     there are w, c with s_i (w·x_i + c) ≥ 1 for all i, where s_i = ±1 is the label
 
@@ -16,9 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
 from descend.ops.matrices import rank
@@ -64,12 +63,3 @@ def expand(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 def expand_relu(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     """ReLU(W x + b): the expander with the nonlinearity that makes it useful."""
     return expand(x, w, b).relu()
-
-
-def linearly_separable(x: Tensor, labels: Tensor) -> bool:
-    """Whether one hyperplane parts the points (n, d) with label 1 from those with label 0."""
-    sign = torch.where(labels == 1, 1.0, -1.0).double()
-    rows = -sign[:, None] * torch.cat([x.double(), torch.ones(len(x), 1, dtype=torch.float64)], 1)
-    free = [(None, None)] * rows.shape[1]
-    found = linprog(np.zeros(rows.shape[1]), A_ub=rows.numpy(), b_ub=-np.ones(len(x)), bounds=free)
-    return bool(found.status == 0)

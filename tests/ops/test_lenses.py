@@ -7,7 +7,8 @@ import torch
 from sklearn.svm import SVC
 from torch import Tensor
 
-from descend.ops.lenses import expand, expand_relu, lens, linearly_separable, with_squares
+from descend.ops.lenses import expand, expand_relu, lens, with_squares
+from descend.theory.perceptron import separable
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:
@@ -39,11 +40,11 @@ def test_red_blue_red_needs_a_nonlinearity() -> None:
     x = torch.tensor([-2.0, -1.5, 0.0, 0.3, 1.5, 2.0], dtype=torch.float64)[:, None]
     red = torch.tensor([1, 1, 0, 0, 1, 1])
     w, b = noise(64, 1, seed=1), noise(64, seed=2)
-    assert not linearly_separable(x, red)
-    assert not linearly_separable(expand(x, w, b), red)
-    assert linearly_separable(with_squares(x), red)
-    assert linearly_separable(expand_relu(x, w, b), red)
-    assert linearly_separable(x, torch.tensor([0, 0, 0, 1, 1, 1]))
+    assert not separable(x, 2 * red - 1)
+    assert not separable(expand(x, w, b), 2 * red - 1)
+    assert separable(with_squares(x), 2 * red - 1)
+    assert separable(expand_relu(x, w, b), 2 * red - 1)
+    assert separable(x, torch.tensor([-1, -1, -1, 1, 1, 1]))
 
 
 @pytest.mark.system("matrix-shape-lenses")
@@ -56,8 +57,8 @@ def test_expander_and_relu_untangle_two_rings() -> None:
     share = []
     for width in (2, 4, 8, 32):
         draws = [(noise(width, 2, seed=s), noise(width, seed=s + 50)) for s in range(10)]
-        share.append(sum(linearly_separable(expand_relu(x, w, b), y) for w, b in draws) / 10)
-        assert not any(linearly_separable(expand(x, w, b), y) for w, b in draws)
+        share.append(sum(separable(expand_relu(x, w, b), 2 * y - 1) for w, b in draws) / 10)
+        assert not any(separable(expand(x, w, b), 2 * y - 1) for w, b in draws)
     assert share == sorted(share)
     assert (share[0], share[-1]) == (0.0, 1.0)
 
@@ -70,4 +71,4 @@ def test_separability_agrees_with_a_support_vector_machine() -> None:
         if seed % 2:
             y[x[:, 0].argmax()] = 1 - y[x[:, 0].argmax()]
         machine = SVC(kernel="linear", C=1e4).fit(x.numpy(), y.numpy())
-        assert linearly_separable(x, y) is (machine.score(x.numpy(), y.numpy()) == 1.0)
+        assert separable(x, 2 * y - 1) is (machine.score(x.numpy(), y.numpy()) == 1.0)

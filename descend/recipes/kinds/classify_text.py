@@ -8,13 +8,12 @@ from typing import Any
 
 import torch
 
-from descend.data.labelled_text import Labelled, LabelledText, Trimmed, TrimmedInOrder
-from descend.data.shards import process
+from descend.data.labelled_text import Labelled, LabelledText, TrimmedInOrder
 from descend.metrics.classification import confusion
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.encoder import EncoderSize, encoder
-from descend.recipes.kinds.recipe import Recipe, micro_batch
+from descend.recipes.kinds.encoder import EncoderSize, encoder, fine_tuned
+from descend.recipes.kinds.recipe import Recipe
 from descend.tasks.fine_tune import ClassifyText, read
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
@@ -42,27 +41,7 @@ class TextRecipe(Recipe):
         return data, *encoder(self.model, "ForSequenceClassification", Labels(data.names), learn)
 
     def build(self) -> Parts:
-        loop = self.loop
-        data, model, inputs, origin = self.parts()
-        batch = loop.batch or len(data.parts["train"])
-        return Parts(
-            task=ClassifyText(model),
-            model=model,
-            stream=Trimmed(data.arrays("train", inputs), micro_batch(loop, batch), loop.seed, *process()),
-            valid=TrimmedInOrder(data.arrays("valid", inputs), 64),
-            optims={"model": self.optim},
-            unit="texts",
-            units_per_batch=batch,
-            facts={
-                "data": self.data.path or "passages of the Python documentation, by chapter",
-                "started from": origin,
-                **{f"{name} texts": len(rows) for name, rows in data.parts.items()},
-                "classes": len(data.names),
-                "vocabulary": model.config.vocab,
-            },
-            save_extra=inputs.tokenizer.save,
-            exhibits=lambda: look(model, data, inputs),
-        )
+        return fine_tuned(self, ClassifyText, "texts", "passages of the Python documentation, by chapter", look)
 
     def test(self) -> Iterable[Batch]:
         """The test texts."""

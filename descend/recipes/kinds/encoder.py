@@ -6,13 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from torch import nn
+
+from descend.data.labelled_text import Trimmed, TrimmedInOrder
+from descend.data.shards import process
 from descend.errors import Mistake
 from descend.models import load, model_folder, with_head
 from descend.models.bert import BertConfig
+from descend.recipes.kinds.recipe import Recipe, micro_batch
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
+from descend.train.protocol import Exhibit, Parts
 from descend.weights.labels import Labels
 from descend.weights.transfer import take_over
+
+Look = Callable[[Any, Any, Inputs], list[Exhibit]]
+"""model, data and the form of the inputs -> what the report shows"""
 
 
 @dataclass(frozen=True)
@@ -51,3 +60,28 @@ def encoder(
     new = take_over(model, source, ("embed", "encoder"))
     told = f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
     return model.train(), Inputs.of(Tokenizer.load(folder), min(size.context, model.longest)), told
+
+
+def fine_tuned(recipe: Recipe, task: Callable[[Any], nn.Module], unit: str, default: str, look: Look) -> Parts:
+    """The parts of a recipe that fine-tunes an encoder on `unit`s; `default` says what is read without --data.path."""
+    loop = recipe.loop
+    data, model, inputs, origin = recipe.parts()  # type: ignore[attr-defined]
+    batch = loop.batch or len(data.parts["train"])
+    return Parts(
+        task=task(model),
+        model=model,
+        stream=Trimmed(data.arrays("train", inputs), micro_batch(loop, batch), loop.seed, *process()),
+        valid=TrimmedInOrder(data.arrays("valid", inputs), 64),
+        optims={"model": recipe.optim},
+        unit=unit,
+        units_per_batch=batch,
+        facts={
+            "data": recipe.data.path or default,
+            "started from": origin,
+            **{f"{name} {unit}": len(rows) for name, rows in data.parts.items()},
+            "labels": len(data.names),
+            "vocabulary": model.config.vocab,
+        },
+        save_extra=inputs.tokenizer.save,
+        exhibits=lambda: look(model, data, inputs),
+    )

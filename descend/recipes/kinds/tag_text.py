@@ -8,15 +8,14 @@ from typing import Any
 
 import torch
 
-from descend.data.labelled_text import Trimmed, TrimmedInOrder
-from descend.data.shards import process
+from descend.data.labelled_text import TrimmedInOrder
 from descend.data.tagged_text import Tagged, TaggedText
 from descend.metrics.classification import confusion
 from descend.metrics.spans import thing_f1
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.encoder import EncoderSize, encoder
-from descend.recipes.kinds.recipe import Recipe, micro_batch
+from descend.recipes.kinds.encoder import EncoderSize, encoder, fine_tuned
+from descend.recipes.kinds.recipe import Recipe
 from descend.tasks.fine_tune import TagTokens, read
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
@@ -43,27 +42,7 @@ class TagRecipe(Recipe):
         return data, *encoder(self.model, "ForTokenClassification", Labels(data.names), learn)
 
     def build(self) -> Parts:
-        loop = self.loop
-        data, model, inputs, origin = self.parts()
-        batch = loop.batch or len(data.parts["train"])
-        return Parts(
-            task=TagTokens(model),
-            model=model,
-            stream=Trimmed(data.arrays("train", inputs), micro_batch(loop, batch), loop.seed, *process()),
-            valid=TrimmedInOrder(data.arrays("valid", inputs), 64),
-            optims={"model": self.optim},
-            unit="sentences",
-            units_per_batch=batch,
-            facts={
-                "data": self.data.path or "source of the standard library, tagged by tokenize",
-                "started from": origin,
-                **{f"{name} sentences": len(rows) for name, rows in data.parts.items()},
-                "tags": len(data.names),
-                "vocabulary": model.config.vocab,
-            },
-            save_extra=inputs.tokenizer.save,
-            exhibits=lambda: look(model, data, inputs),
-        )
+        return fine_tuned(self, TagTokens, "sentences", "source of the standard library, tagged by tokenize", look)
 
     def test(self) -> Iterable[Batch]:
         """The test sentences."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.ops import exact
-from descend.ops.lenses import lens, linearly_separable, with_squares
+from descend.ops.lenses import lens, with_squares
 from descend.ops.matrices import coordinates, null_space, row_view
 from descend.ops.transforms import (
     characteristic,
@@ -22,6 +22,7 @@ from descend.ops.transforms import (
     signed_area,
 )
 from descend.ops.vectors import dot, norm
+from descend.theory.perceptron import separable
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]  # the corners of the unit square, one after the other
 
@@ -153,8 +154,8 @@ def mixer(i: Inputs) -> Inputs:
 def lifting(i: Inputs) -> Inputs:
     x, label = real(i["x"])[:, None], torch.tensor(i["label"])
     return {
-        "separable_1d": linearly_separable(x, label),
-        "separable_lifted": linearly_separable(with_squares(x), label),
+        "separable_1d": separable(x, 2 * label - 1),
+        "separable_lifted": separable(with_squares(x), 2 * label - 1),
     }
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.nn.window import WindowAttention, attend_window
+from descend.nn.causal_window import WindowAttention, attend_window
 from descend.ops.attention import attention
-from descend.ops.window import window_mask
+from descend.ops.causal_window import window_mask
 from tests.close import close
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from descend.ops.attention import causal_mask
-from descend.ops.window import reach, window_entries, window_mask
+from descend.ops.causal_window import reach, window_entries, window_mask
 
 
 @pytest.mark.system("causal-sliding-window")

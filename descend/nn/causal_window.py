@@ -2,7 +2,7 @@
 
     block j of queries  ──▶  blocks j − 1 and j of keys, masked to the w keys that end at the query
 
-Position i sees j with i − w < j ≤ i, as in the released Mistral (`descend.ops.window` is the equation). A text that is
+Position i sees j with i − w < j ≤ i, as in the released Mistral (the equation: `descend.ops.causal_window`). A text
 not longer than the window is plain causal attention. Decoding keeps 2 w keys at most (`descend.nn.cache`).
 
 Systems: causal-sliding-window
