@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +100,14 @@ class Record:
         if not self.complete():
             return
         path, text = self.config.getoption("proof"), written(self.record())
-        if path.exists() and path.read_text(encoding="utf-8") == text:
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if old == text:
             return
         path.write_text(text, encoding="utf-8")
         if os.environ.get("CI"):
             self.says.append(f"{path.name} is stale: run make test and commit it")
+            changes = unified_diff(old.split("\n"), text.split("\n"), n=0)
+            self.says += [line for line in changes if line[:1] in "+-"][:20]
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         else:
             self.says.append(f"{path.name} was out of date and is written anew: commit it")

@@ -1,5 +1,6 @@
-"""Image classification recipes: labelled images, and any model whose config has `image` and `classes`, or
-`inputs` and `outputs`.
+"""Image classification recipes: labelled images, and any model whose config has sizes that the data gives.
+
+A config names what it needs: `image` (c, h, w) and `classes`; `channels`, `side` and `labels`; `inputs` and `outputs`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe, micro_batch
 from descend.tasks.classify import Classify
 from descend.train.protocol import Batch, Exhibit, Parts, Stream
+from descend.weights.labels import Labels
 from descend.weights.pretrained import Pretrained
 
 SHOWN = 12  # images in the report
@@ -45,7 +47,7 @@ class ClassifyImages(Recipe):
         prepare = Preprocessing.fit(splits)
         batch = self.loop.batch or len(splits.train.y)
         torch.manual_seed(self.loop.seed)
-        model = fitted(self.model, prepare.image, len(splits.labels))
+        model = fitted(self.model, prepare.image, splits.labels)
         return Parts(
             task=Classify(model),
             model=model,
@@ -84,15 +86,23 @@ def arrays(images: Images, prepare: Preprocessing) -> dict[str, Tensor]:
     return {"x": prepare(images.x), "y": images.y, "ids": images.ids}
 
 
-def fitted(config: Any, image: tuple[int, int, int], classes: int) -> Pretrained:
+def fitted(config: Any, image: tuple[int, int, int], names: tuple[str, ...]) -> Pretrained:
     """The model of a config, with the sizes that follow from the data."""
-    sizes = {"image": image, "classes": classes, "inputs": image[0] * image[1] * image[2], "outputs": classes}
-    from_data = [f for f in dataclasses.fields(config) if f.name in sizes]
-    for f in from_data:
-        if getattr(config, f.name) not in (f.default, sizes[f.name]):
-            raise Mistake(f"--model.{f.name}: the data gives {sizes[f.name]}; leave this flag out")
+    channels, height, width = image
+    sizes = {"image": image, "classes": len(names), "channels": channels, "labels": Labels(names)}
+    sizes |= {"inputs": channels * height * width, "outputs": len(names)}
+    defaults = type(config)()
+    named = {f.name for f in dataclasses.fields(config)}
+    if "side" in named:
+        if height != width:
+            raise Mistake(f"the images are {height}×{width}, but this model sees squares; give --data.size {height}")
+        sizes["side"] = height
+    given = {name: value for name, value in sizes.items() if name in named}
+    for name, value in given.items():
+        if getattr(config, name) not in (getattr(defaults, name), value):
+            raise Mistake(f"--model.{name}: the data gives {value}; leave this flag out")
     try:
-        config = dataclasses.replace(config, **{f.name: sizes[f.name] for f in from_data})
+        config = dataclasses.replace(config, **given)
     except ValueError as error:
         raise Mistake(f"{error}; give a larger --data.size") from None
     return model_class(type(config).__module__.rpartition(".")[2])(config)
