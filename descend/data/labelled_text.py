@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.data.arrays import InOrder, Shuffled
+from descend.data.arrays import InOrder
+from descend.data.by_length import ByLength
 from descend.data.images import check_shares, stratified
 from descend.errors import Mistake
 from descend.text.inputs import Inputs
@@ -180,8 +181,11 @@ def trimmed(batch: Batch) -> Batch:
     return {name: x[:, :t] if x.dim() == 2 and x.shape[1] == wide else x for name, x in batch.items()}
 
 
-class Trimmed(Shuffled):
-    """A shuffled stream of padded texts, each batch as long as its longest text."""
+class Trimmed(ByLength):
+    """A shuffled stream of padded texts, those of like length together, each batch as long as its longest text."""
+
+    def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
+        super().__init__(arrays, arrays["mask"].sum(1), group, batch, seed, rank, world)
 
     def __next__(self) -> Batch:
         return trimmed(super().__next__())

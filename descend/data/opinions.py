@@ -19,7 +19,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from descend.data.arrays import InOrder, Shuffled, generator
+from descend.data.arrays import InOrder, generator
+from descend.data.by_length import ByLength
 from descend.data.images import check_shares, stratified
 from descend.data.labelled_text import read_records
 from descend.errors import Mistake
@@ -138,8 +139,11 @@ def trimmed(batch: Batch) -> Batch:
     return {**batch, "x": batch["x"][:, :words]}
 
 
-class ShuffledTexts(Shuffled):
-    """Each batch as long as its longest text."""
+class ShuffledTexts(ByLength):
+    """Texts of like length together, each batch as long as its longest text."""
+
+    def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
+        super().__init__(arrays, (arrays["x"] != 0).sum(1), group, batch, seed, rank, world)
 
     def __next__(self) -> Batch:
         return trimmed(super().__next__())

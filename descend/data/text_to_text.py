@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from descend.data import number_words
-from descend.data.arrays import InOrder, Shuffled
+from descend.data.arrays import InOrder
+from descend.data.by_length import ByLength
 from descend.errors import Mistake, nearest
 from descend.text.tokenizer import Tokenizer
 
@@ -170,11 +171,14 @@ def trimmed(batch: dict[str, Tensor], pad: int) -> dict[str, Tensor]:
     return found
 
 
-class ShuffledPairs(Shuffled):
-    """Minibatches of pairs, cut to the longest of each batch."""
+class ShuffledPairs(ByLength):
+    """Minibatches of pairs of like length, cut to the longest of each batch."""
 
-    def __init__(self, arrays: dict[str, Tensor], pad: int, batch: int, seed: int, rank: int = 0, world: int = 1):
-        super().__init__(arrays, batch, seed, rank, world)
+    def __init__(
+        self, arrays: dict[str, Tensor], pad: int, group: int, batch: int, seed: int, rank: int = 0, world: int = 1
+    ):
+        length = (arrays["x"] != pad).sum(1) + (arrays["y"] != pad).sum(1)
+        super().__init__(arrays, length, group, batch, seed, rank, world)
         self.pad = pad
 
     def __next__(self) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ BLEU is sacrebleu's, with the signature that makes it comparable; it is there wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -23,6 +24,12 @@ def exact_match(found: Sequence[str], references: Sequence[str]) -> float:
     """The share of answers that are right."""
     pairs = zip(found, references, strict=True)
     return sum(a.split() == b.split() for a, b in pairs) / len(references)
+
+
+def overlap(found: Sequence[str], reference: Sequence[str]) -> float:
+    """F1 of the words, each counted as often as it is there: 1 for the same words in any order."""
+    both = sum((Counter(found) & Counter(reference)).values())
+    return 2 * both / max(len(found) + len(reference), 1)
 
 
 class Bleu(NamedTuple):

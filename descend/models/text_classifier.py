@@ -47,6 +47,8 @@ class TextClassifierConfig:
     width: int = 128
     depth: int = 1
     dropout: float = 0.5
+    missing: float = 0.0
+    """Share of the words that a text loses while training (their vectors are 0)."""
     cell: Cell = "lstm"
     direction: Literal["forward", "concatenated", "summed"] = "summed"
     head: Literal["last", "attention", "each"] = "attention"
@@ -67,7 +69,7 @@ class TextClassifier(Pretrained):
         super().__init__()
         c = self.config = config
         self.embed = nn.Embedding(c.vocab, c.embedding, padding_idx=c.pad)
-        self.drop = nn.Dropout(c.dropout)
+        self.drop, self.miss = nn.Dropout(c.dropout), nn.Dropout1d(c.missing)
         self.layers = DIRECTIONS[c.direction](c.cell, c.embedding, c.width, c.depth, c.dropout)
         self.head = HEADS[c.head](c.width * (2 if c.direction == "concatenated" else 1), c.classes)
         nn.init.normal_(self.embed.weight, std=0.1)
@@ -79,7 +81,7 @@ class TextClassifier(Pretrained):
     def read(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All states (b, t, d), the last ones (b, d), and the lengths (b); an empty text counts as one word."""
         lengths = (tokens != self.config.pad).sum(dim=1).clamp(min=1)
-        h, state = self.layers(self.drop(self.embed(tokens)), None, lengths)
+        h, state = self.layers(self.drop(self.miss(self.embed(tokens))), None, lengths)
         return h, state[0, -1], lengths
 
     @torch.no_grad()
@@ -98,7 +100,7 @@ LAYOUT = Layout(
     fields={
         name: name
         for name in (
-            "vocab", "classes", "embedding", "width", "depth", "dropout", "cell", "direction", "head", "pad",
+            "vocab", "classes", "embedding", "width", "depth", "dropout", "missing", "cell", "direction", "head", "pad",
         )
     },
 )  # fmt: skip

@@ -28,7 +28,9 @@ def evaluate(run: str | Path, checkpoint: str = "best") -> dict[str, Any]:
         if parts.summary:
             scores["valid"] |= parts.summary(scores["valid"])
         test = mean_scores(parts.task, recipe.test())
-    return {**scores, "test": test} if test else scores
+        if test:
+            scores["test"] = test | recipe.test_summary(parts.model)
+    return scores
 
 
 def command(run: str, /, *, checkpoint: str = "best", json: bool = False) -> None:

@@ -60,7 +60,7 @@ def test_batches_are_as_long_as_their_longest_text(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("".join(f"{'o' * (1 + i % 9)}\t{i % 2}\n" for i in range(60)))
     arrays = LabelledText(str(path)).read().arrays("train", inputs())
-    for batch in [next(Trimmed(arrays, 3, seed=0)), *TrimmedInOrder(arrays, 4)]:
+    for batch in [next(Trimmed(arrays, 3, 3, seed=0)), *TrimmedInOrder(arrays, 4)]:
         assert batch["mask"][:, -1].any()
         assert batch["x"].shape == batch["mask"].shape
         assert batch["y"].shape == (len(batch["x"]),)

@@ -49,7 +49,7 @@ def test_rare_words_long_texts_and_trimmed_batches(tmp_path: Path) -> None:
     assert tokenizer.vocab == 4  # <pad>, very, fine, <unk>
     arrays = data.arrays(parts["train"], tokenizer, ["a", "b"])
     assert arrays["x"].shape[1] == 4
-    stream = ShuffledTexts(arrays, 1)
+    stream = ShuffledTexts(arrays, 1, 1, seed=0)
     assert {next(stream)["x"].shape[1] for _ in range(20)} == {2, 3, 4}
 
 

@@ -101,7 +101,7 @@ def test_arrays_and_streams(tokenizer: str, longest: int) -> None:
     assert pad == learned.vocab - 1
     arrays = data.arrays(split.train, learned, "training")
     assert 0 < len(arrays["ids"]) < len(split.train)  # some are longer
-    row = next(ShuffledPairs(arrays, pad, 8, seed=0))
+    row = next(ShuffledPairs(arrays, pad, 8, 8, seed=0))
     assert row["x"].shape[1] < arrays["x"].shape[1] or row["y"].shape[1] < arrays["y"].shape[1]
     for x, y, i in zip(row["x"].tolist(), row["y"].tolist(), row["ids"].tolist(), strict=True):
         texts = [learned.decode(side[: side.index(end)]) for side in (x, y)]

@@ -9,7 +9,7 @@ import torch
 
 from descend.errors import Mistake
 from descend.metrics import translation
-from descend.metrics.translation import as_rows, bleu, error_by_position, exact_match
+from descend.metrics.translation import as_rows, bleu, error_by_position, exact_match, overlap
 from tests.close import close
 
 
@@ -39,3 +39,9 @@ def test_errors_by_position() -> None:
     found = as_rows([[3, 9], [3, 5, 7, 8]], 3, 0)
     assert found.tolist() == [[3, 9, 0], [3, 5, 7]]
     close(error_by_position(found, y, 0), torch.tensor([0.0, 0.5, 1.0]))
+
+
+def test_words_that_two_texts_share() -> None:
+    assert overlap(["a", "b", "b"], ["b", "a", "b"]) == 1
+    assert overlap(["a", "a"], ["a", "b"]) == 0.5
+    assert overlap([], ["a"]) == 0 == overlap([], [])

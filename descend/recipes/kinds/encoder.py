@@ -70,7 +70,7 @@ def fine_tuned(recipe: Recipe, task: Callable[[Any], nn.Module], unit: str, defa
     return Parts(
         task=task(model),
         model=model,
-        stream=Trimmed(data.arrays("train", inputs), micro_batch(loop, batch), loop.seed, *process()),
+        stream=Trimmed(data.arrays("train", inputs), batch, micro_batch(loop, batch), loop.seed, *process()),
         valid=TrimmedInOrder(data.arrays("valid", inputs), 64),
         optims={"model": recipe.optim},
         unit=unit,

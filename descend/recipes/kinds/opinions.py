@@ -63,7 +63,7 @@ class OpinionRecipe(Recipe):
         return Parts(
             task=Classify(model),
             model=model,
-            stream=ShuffledTexts(arrays["train"], micro, loop.seed, *process()),
+            stream=ShuffledTexts(arrays["train"], loop.batch, micro, loop.seed, *process()),
             valid=TextsInOrder(arrays["valid"], 256),
             optims={"model": self.optim},
             unit="texts",

@@ -13,7 +13,7 @@ from torch import Tensor
 from descend.data.shards import process
 from descend.data.text_to_text import Pair, PairsInOrder, ShuffledPairs, TextPairs, specials
 from descend.errors import Mistake
-from descend.metrics.translation import as_rows, bleu, bleu_is_there, error_by_position, exact_match
+from descend.metrics.translation import as_rows, bleu, bleu_is_there, error_by_position, exact_match, overlap
 from descend.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from descend.models.t5 import T5, T5Config
 from descend.models.transformer import Transformer, TransformerConfig
@@ -28,6 +28,7 @@ from descend.train.protocol import Batch, Exhibit, Parts
 
 VALID_PAIRS = 1024  # at most, spread evenly over the validation pairs
 SHOWN = 12
+GROUPS = 8  # of sources of like length, in the report
 MODELS: dict[type, Any] = {T5Config: T5, TransformerConfig: Transformer, Seq2SeqConfig: Seq2Seq}
 
 
@@ -59,7 +60,7 @@ class PairsRecipe(Recipe):
         return Parts(
             task=SequenceToSequence(model, pad, pad, self.smoothing),
             model=model,
-            stream=ShuffledPairs(train, pad, micro, loop.seed, *process()),
+            stream=ShuffledPairs(train, pad, loop.batch, micro, loop.seed, *process()),
             valid=PairsInOrder(valid, pad, max(micro, 64)),
             optims={"model": self.optim},
             unit="pairs",
@@ -84,6 +85,13 @@ class PairsRecipe(Recipe):
             return ()
         tokenizer = self.data.learn_tokenizer(split.train)
         return PairsInOrder(self.data.arrays(split.test, tokenizer, "test"), specials(tokenizer)[0], 64)
+
+    def test_summary(self, model: Any) -> dict[str, float]:
+        """Exact match and BLEU of the whole test part, greedy."""
+        split = self.data.read()
+        tokenizer = self.data.learn_tokenizer(split.train)
+        arrays = replace(self.data, longest=10**9).arrays(split.test, tokenizer, "test")
+        return Writer(model, tokenizer, arrays, split.test, self.data.longest).scores()
 
 
 def spread(arrays: dict[str, Tensor], limit: int) -> dict[str, Tensor]:
@@ -136,6 +144,7 @@ class Writer:
             Exhibit("text", "Answers", shown),
             Exhibit("table", "Text scores", {"columns": ["score", "value"], "rows": facts}, note),
             self.exposure(rows),
+            self.by_length(answers, right),
             *self.alignment(),
         ]
 
@@ -153,6 +162,21 @@ class Writer:
         content = {"values": weights.tolist(), "rows": names["y"], "columns": names["x"],
                    "row_label": "written", "column_label": "source"}  # fmt: skip
         return [Exhibit("heatmap", "Alignment", content, "Attention of each written token to the source.")]
+
+    def by_length(self, answers: list[str], right: list[str]) -> Exhibit:
+        """The share of exact answers, and of words that are right, for sources of each length."""
+        length = (self.arrays["x"] != self.model.config.pad).sum(1)
+        exact = torch.tensor([a.split() == y.split() for a, y in zip(answers, right, strict=True)]).float()
+        near = torch.tensor([overlap(a.split(), y.split()) for a, y in zip(answers, right, strict=True)])
+        groups = [rows for rows in length.argsort(stable=True).tensor_split(GROUPS) if len(rows)]
+        lines = {"exact": exact, "right words": near}
+        content = {
+            "x": [float(length[rows].float().mean()) for rows in groups],
+            "y": {name: [float(values[rows].mean()) for rows in groups] for name, values in lines.items()},
+            "x_label": "tokens of the source",
+            "y_label": "share",
+        }
+        return Exhibit("curve", "By length", content, "A fixed context loses long sources; attention keeps them.")
 
     @torch.no_grad()
     def exposure(self, rows: list[list[int]]) -> Exhibit:

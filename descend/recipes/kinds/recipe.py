@@ -33,6 +33,10 @@ class Recipe:
         """The held-out batches that report once; none where the data has no third part."""
         return ()
 
+    def test_summary(self, model: Any) -> dict[str, float]:
+        """Scores of the whole test part that are not a mean over its examples, such as BLEU."""
+        return {}
+
 
 def micro_batch(loop: Loop, batch: int) -> int:
     """Examples in each of a step's micro-batches."""
