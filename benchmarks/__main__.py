@@ -14,7 +14,10 @@ import torch
 from descend.train.hardware import environment
 
 HERE = Path(__file__).parent
-NAMES = ("train_step", "decode", "llama", "overhead", "losses", "optimizers", "long_attention", "tokenizers")
+NAMES = (
+    "train_step", "decode", "llama", "llama_decode", "encoders", "lstm",
+    "overhead", "losses", "optimizers", "long_attention", "tokenizers",
+)  # fmt: skip
 HEAD = """# Speed
 
 Each pair took turns in one run; figures are of the best call. A ratio above its bar is good.

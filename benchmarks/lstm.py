@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from benchmarks.steps import engine
 from benchmarks.turns import take_turns
 
 WIDTH, CONTEXT, BATCH, VOCAB = 384, 64, 16, 512
@@ -20,32 +21,13 @@ def tokens() -> torch.Tensor:
 def ours() -> Callable[[], object]:
     """descend's engine with truncated BPTT, as `descend train lstm-pydoc` takes a step."""
     from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
-    from descend.optim.rules import AdamW
-    from descend.optim.schedules import Constant
     from descend.tasks.truncated import TruncatedLanguage
-    from descend.train.distributed import World
-    from descend.train.hardware import keep_memory
-    from descend.train.protocol import Loop, Parts
-    from descend.train.training import Training
 
-    keep_memory()
     torch.manual_seed(0)
     model = RecurrentLM(RecurrentLMConfig(VOCAB, CONTEXT, WIDTH))
     w = tokens()
     batch = {"x": w[:, :-1], "y": w[:, 1:], "rows": torch.arange(BATCH), "fresh": torch.zeros(BATCH, dtype=torch.bool)}
-
-    class Same:
-        def __next__(self) -> dict[str, torch.Tensor]:
-            return batch
-
-        def state_dict(self) -> dict[str, object]:
-            return {}
-
-        def load_state_dict(self, state: dict[str, object]) -> None:
-            pass
-
-    parts = Parts(TruncatedLanguage(model, BATCH), model, Same(), [], {"model": AdamW(lr=1e-3)})
-    return Training(parts, Loop(compile="off"), Constant(), World()).advance
+    return engine(TruncatedLanguage(model, BATCH), batch)
 
 
 def theirs() -> Callable[[], object]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from benchmarks.steps import engine, plain
 from benchmarks.turns import take_turns
 
 DEPTH, WIDTH, CONTEXT, BATCH, VOCAB, HEADS = 6, 384, 256, 8, 512, 6
@@ -21,31 +22,12 @@ def tokens() -> torch.Tensor:
 def ours(compiled: str = "off") -> Callable[[], object]:
     """descend's engine: a step of Training, as `descend train` takes it."""
     from descend.models.gpt2 import GPT2, GPT2Config
-    from descend.optim.rules import AdamW
-    from descend.optim.schedules import Constant
     from descend.tasks.language import Language
-    from descend.train.distributed import World
-    from descend.train.hardware import keep_memory
-    from descend.train.protocol import Loop, Parts
-    from descend.train.training import Training
 
-    keep_memory()
     torch.manual_seed(0)
     model = GPT2(GPT2Config(vocab=VOCAB, context=CONTEXT, width=WIDTH, depth=DEPTH, heads=HEADS, dropout=0.0))
     w = tokens()
-
-    class Same:
-        def __next__(self) -> dict[str, torch.Tensor]:
-            return {"x": w[:, :-1], "y": w[:, 1:]}
-
-        def state_dict(self) -> dict[str, object]:
-            return {}
-
-        def load_state_dict(self, state: dict[str, object]) -> None:
-            pass
-
-    parts = Parts(Language(model), model, Same(), [], {"model": AdamW(lr=1e-3)})
-    return Training(parts, Loop(compile=compiled), Constant(), World()).advance
+    return engine(Language(model), {"x": w[:, :-1], "y": w[:, 1:]}, compiled)
 
 
 def ours_compiled() -> Callable[[], object]:
@@ -61,20 +43,8 @@ def theirs(compiled: bool = False) -> Callable[[], object]:
         vocab_size=VOCAB, n_positions=CONTEXT, n_embd=WIDTH, n_layer=DEPTH, n_head=HEADS,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
-    model = GPT2LMHeadModel(config).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
-    run = torch.compile(model) if compiled else model
-    w = tokens()
-    x = w[:, :-1].contiguous()
-
-    def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
-        loss = run(input_ids=x, labels=x).loss
-        loss.backward()
-        optimizer.step()
-        return float(loss)
-
-    return step
+    x = tokens()[:, :-1].contiguous()
+    return plain(GPT2LMHeadModel(config), lambda model: model(input_ids=x, labels=x).loss, compiled)
 
 
 def theirs_compiled() -> Callable[[], object]:

@@ -32,7 +32,14 @@ class Layer(NamedTuple):
     """(b, h, s, k): all keys, the new ones last"""
     v: Tensor
     mask: Tensor | None
-    """(b or 1, 1, t, s): 0 where a query may look and -inf where it may not; None: everywhere"""
+    """(b or 1, 1, t, s): 0 where a query may look and -inf where it may not; None: everywhere, or `causal`"""
+    causal: bool
+    """There are only the new tokens, and none is padding: each sees those up to itself"""
+
+    def written(self) -> Tensor | None:
+        """The mask, also where it is causal."""
+        t = self.new.shape[3]
+        return self.new.new_full((1, 1, t, t), -math.inf).triu(1) if self.causal else self.mask
 
 
 class Cache:
@@ -77,11 +84,12 @@ class Cache:
     def extend(self, t: int) -> list[Layer]:
         """Room for t more tokens, in every layer."""
         self.roll(t)
-        mask, parts = self.mask(t), self.kv.shape[1]
+        causal = self.pad is None and self.used == 0 and 1 < t <= (self.window or t)
+        mask, parts = None if causal else self.mask(t), self.kv.shape[1]
         new = self.kv.narrow(4, self.take(t), t).unbind(0)
         filled = self.kv.narrow(4, 0, self.used).flatten(0, 1).unbind(0)  # k, v of the first layer, of the second, …
         both = zip(new, filled[::parts], filled[parts - 1 :: parts], strict=True)
-        return [Layer(room, k, v, mask) for room, k, v in both]
+        return [Layer(room, k, v, mask, causal) for room, k, v in both]
 
     def mask(self, t: int) -> Tensor | None:
         """Which of the used + t keys the next t queries see."""

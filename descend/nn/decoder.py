@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.native.decoding import MOST_ROWS, Map, NativeStep, Norm, Weights
-from descend.nn.attention import Attention, CausalSelfAttention
+from descend.nn.attention import Attention, CausalSelfAttention, attend
 from descend.nn.cache import Cache, Layer
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
@@ -89,6 +89,8 @@ class DecodingBlock:
         if angles is not None:
             q, k = rotate(q, *angles), rotate(k, *angles)
         layer.new.copy_(torch.stack([k, v]).transpose(2, 3))
+        if layer.causal:
+            return F.linear(attend(q, k, v, causal=True, scale=self.scale).flatten(-2), *self.out)
         grouped = self.heads != self.kv_heads
         y = F.scaled_dot_product_attention(
             q.transpose(1, 2), layer.k, layer.v, layer.mask, scale=self.scale, enable_gqa=grouped

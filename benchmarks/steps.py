@@ -1,0 +1,50 @@
+"""A training step, as both sides take it: descend's engine, and a plain loop with the same fused AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+Batch = dict[str, torch.Tensor]
+
+
+def engine(task: Any, batch: Batch, compiled: str = "off") -> Callable[[], object]:
+    """A step of Training, as `descend train` takes it, always on this batch."""
+    from descend.optim.rules import AdamW
+    from descend.optim.schedules import Constant
+    from descend.train.distributed import World
+    from descend.train.hardware import keep_memory
+    from descend.train.protocol import Loop, Parts
+    from descend.train.training import Training
+
+    class Same:
+        def __next__(self) -> Batch:
+            return dict(batch)
+
+        def state_dict(self) -> dict[str, object]:
+            return {}
+
+        def load_state_dict(self, state: dict[str, object]) -> None:
+            pass
+
+    keep_memory()
+    parts = Parts(task, task.model, Same(), [], {"model": AdamW(lr=1e-3)})
+    return Training(parts, Loop(compile=compiled), Constant(), World()).advance
+
+
+def plain(model: nn.Module, loss: Callable[[Any], torch.Tensor], compiled: bool = False) -> Callable[[], object]:
+    """zero_grad, backward, step."""
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-3, fused=True)
+    run: Any = torch.compile(model) if compiled else model
+
+    def step() -> float:
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(run)
+        value.backward()
+        optimizer.step()
+        return float(value.detach())
+
+    return step
