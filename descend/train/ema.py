@@ -1,6 +1,8 @@
 """Exponential moving average of the weights.
 
 θ̄ ← β θ̄ + (1 − β) θ          after every step; θ̄ is evaluated and saved, θ is trained
+
+The running mean and variance of batch norms are averaged too: those of θ do not fit the activations that θ̄ makes.
 """
 
 from __future__ import annotations
@@ -11,13 +13,16 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+STATISTICS = ("running_mean", "running_var")
+
 
 class Ema:
-    """Shadow copies of a module's parameters; buffers are taken as they are."""
+    """Shadow copies of a module's parameters and running statistics; other buffers are taken as they are."""
 
     def __init__(self, module: nn.Module, beta: float):
         self.beta = beta
-        self.live: list[Tensor] = list(module.parameters())
+        statistics = [b for name, b in module.named_buffers() if name.endswith(STATISTICS)]
+        self.live: list[Tensor] = [*module.parameters(), *statistics]
         self.shadow = [p.detach().clone() for p in self.live]
 
     @torch.no_grad()

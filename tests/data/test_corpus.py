@@ -142,7 +142,7 @@ def test_only_windows_are_read(folder: Path, tmp_path: Path) -> None:
         ("a.jsonl", b'{"text": "x"}\n\n{"words": "x"}\n', r'a\.jsonl:3: the record has no "text"'),
         ("a.jsonl", b'["x"]\n', r'a\.jsonl:1: the record has no "text"'),
         ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: byte 0xff"),
-        ("a.txt.gz", gzip.compress(b"x" * 9999)[:-9], r"a\.txt\.gz is not a whole gzip file"),
+        ("a.txt.gz", gzip.compress(b"x" * 9999, mtime=0)[:-9], r"a\.txt\.gz is not a whole gzip file"),
         ("a.txt.gz", b"plain", r"a\.txt\.gz is not a whole gzip file"),
         ("a.jsonl", b"\n", "is empty"),
     ],
