@@ -55,8 +55,17 @@ def attend(
         causal = False
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     grouped = q.shape[1] != k.shape[1]
+    if mask is not None and mask.requires_grad and not grouped:
+        return learned(q, k, v, mask, dropout, scale).transpose(1, 2)
     y = F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)
     return y.transpose(1, 2)
+
+
+def learned(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float, scale: float | None) -> Tensor:
+    """With a bias that has a gradient: no fused kernel gives it one, and torch's own long form is slower than this."""
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    scores = (q if scale == 1 else q * scale) @ k.mT
+    return F.dropout(scores.add_(bias).softmax(-1), dropout) @ v
 
 
 class CausalSelfAttention(nn.Module):

@@ -102,7 +102,7 @@ class SourceDecoder:
         with evaluating(self.model):
             y = self.target.embed(tokens, self.cache.positions(tokens.shape[1]))
             rooms = self.cache.extend(tokens.shape[1])
-            mask = self.mask(tokens.shape[1], rooms[0].mask)
+            mask = self.mask(tokens.shape[1], rooms[0].written())
             for layer, room, kv in zip(self.target.layers, rooms, self.source.kv, strict=True):
                 y = self.layer(layer, y, room, mask, kv)
             return self.target.finish(y[:, -1])

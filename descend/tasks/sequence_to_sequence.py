@@ -37,8 +37,8 @@ class SequenceToSequence(nn.Module):
     def loss(self, batch: dict[str, Tensor], read: Tensor) -> Tensor:
         """The sum over each target, when the decoder reads `read` (b, t)."""
         y = batch["y"]
-        real = y != self.pad
-        return smoothed_cross_entropy(self.logits(batch["x"], read)[real], y[real], self.smoothing).sum() / len(y)
+        losses = smoothed_cross_entropy(self.logits(batch["x"], read).flatten(0, 1), y.flatten(), self.smoothing)
+        return losses[(y != self.pad).flatten()].sum() / len(y)
 
     def logits(self, x: Tensor, read: Tensor) -> Tensor:
         logits: Tensor = self.model(x, read, x != self.pad)

@@ -14,6 +14,7 @@ from descend.models import load
 from descend.recipes.kinds.pairs import PairsRecipe
 from descend.train.distributed import World
 from descend.train.training import Training
+from descend.verbs.generate import generate
 
 
 def small(name: str, **data: object) -> PairsRecipe:
@@ -52,6 +53,10 @@ def test_a_small_run(name: str, tmp_path: Path) -> None:
     parts.save_extra(tmp_path)
     assert load(tmp_path).config.pad == parts.model.config.vocab - 1
     assert list(recipe.test()) == []
+    source, answer = recipe.data.read().valid[0][0], shown[0].content[0]["text"].partition("   (right")[0]
+    assert generate(tmp_path, source, recipe.data.longest, temperature=0) == answer
+    with pytest.raises(Mistake, match="answers a source text"):
+        generate(tmp_path, "")
 
 
 @pytest.mark.system("text-to-text-framework")
