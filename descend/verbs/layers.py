@@ -1,0 +1,93 @@
+"""layers: a network layer by layer, with shapes, parameters, FLOPs and receptive fields."""
+
+from __future__ import annotations
+
+import json as json_format
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from descend import models
+from descend.errors import Mistake, nearest
+from descend.theory.network import Network
+from descend.theory.network import layers as walk
+
+LONGEST = 64  # tokens that a text model is shown
+
+
+def layers(model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 224) -> Network:
+    """The layers of any module on these inputs, or of a model by name: `print(descend.layers(model, x))`.
+
+    By name it is built at one of its published sizes, on the meta device: nothing is stored or computed. A run's folder
+    or a model folder works too. `side` is that of the image for models that take any.
+    """
+    if isinstance(model, nn.Module):
+        if not inputs:
+            raise Mistake("layers: a module needs an input, such as torch.zeros(1, 3, 224, 224)")
+        return walk(model, *inputs)
+    if Path(model).is_dir():
+        network = models.load(model)
+        return tried(model, network, inputs or image_or_text(network.config, side, model))
+    name = model.replace("-", "_")
+    if name not in models.names():
+        raise Mistake(f"there is no model or folder {model!r}.{nearest(name, models.names())}")
+    file: Any = import_module(f"descend.models.{name}")
+    sizes = getattr(file, "SIZES", {})
+    if size and size not in sizes:
+        known = f"its sizes: {', '.join(sizes)}" if sizes else "it has no published sizes"
+        raise Mistake(f"{model} has no size {size!r}.{nearest(size, sizes)} {known[:1].upper()}{known[1:]}")
+    config = sizes[size] if size else next(iter(sizes.values()), file.TINY)
+    with torch.device("meta"):
+        network = models.model_class(name)(config)
+        given = inputs or image_or_text(config, side, model)
+    return tried(model, network, tuple(x.to("meta") for x in given))
+
+
+def tried(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
+    """The table, or one line when this input is not the model's."""
+    try:
+        return walk(network, *inputs)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+        shapes = " and ".join("×".join(map(str, x.shape)) for x in inputs)
+        said = str(error).strip().split("\n")[0].split(". ")[0]
+        raise Mistake(f"{name} does not run on {shapes} ({said}); from Python: descend.layers(model, input)") from None
+
+
+def image_or_text(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
+    """The input that a config's fields describe: an image, tokens, or a row of numbers."""
+    fields = vars(config)
+    if "image" in fields:
+        return (torch.zeros(1, *fields["image"]),)
+    if "channels" in fields:
+        side = fields.get("side", side)
+        return (torch.zeros(1, fields["channels"], side, side),)
+    if "vocab" in fields:
+        return (torch.zeros(1, min(LONGEST, int(fields.get("context", LONGEST))), dtype=torch.long),)
+    if "inputs" in fields:
+        return (torch.zeros(1, fields["inputs"]),)
+    raise Mistake(f"{name} takes an input that is not known here; from Python: descend.layers(model, input)")
+
+
+def command(model: str, /, *, size: str = "", side: int = 224, json: bool = False) -> None:
+    """A network layer by layer: shape, parameters, FLOPs (a multiplication and an addition are two), receptive field.
+
+    Args:
+        model: a model by name, at a published size; or the folder of a run or of a model
+        size: which published size; the first one if left out
+        side: side of the image, for models that take any
+        json: print JSON
+
+    Examples:
+        descend layers lenet
+        descend layers resnet --size resnet-50
+        descend layers runs/demo --json
+    """
+    found = layers(model, size=size, side=side)
+    if json:
+        rows = [layer._asdict() for layer in found.layers]
+        print(json_format.dumps({"parameters": found.parameters, "flops": found.flops, "layers": rows}, indent=1))
+    else:
+        print(found)
