@@ -65,11 +65,26 @@ class LeNet(Pretrained):
         self.f6 = nn.Linear(120, 84)
         self.out = nn.Linear(84, c.classes)
 
-    def forward(self, x: Tensor) -> Tensor:
+    @property
+    def head(self) -> nn.Linear:
+        """The last layer."""
+        return self.out
+
+    def maps(self, x: Tensor) -> Tensor:
+        """s4"""
         x = self.pool(self.c1(x).tanh())
-        x = self.pool(self.c3(x).tanh())
-        x = self.f5(x.flatten(1)).tanh()
-        return self.out(self.f6(x).tanh())
+        y: Tensor = self.pool(self.c3(x).tanh())
+        return y
+
+    def features(self, x: Tensor) -> Tensor:
+        """f6"""
+        x = self.f5(self.maps(x).flatten(1)).tanh()
+        y: Tensor = self.f6(x).tanh()
+        return y
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.out(self.features(x))
+        return y
 
 
 SIZES = {"lenet-5": LeNetConfig()}

@@ -69,6 +69,14 @@ def drop(theirs: str) -> Rule:
     return Rule("", theirs)
 
 
+BATCH_NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+
+
+def batch_norm(ours: str, theirs: str) -> list[Rule]:
+    """Scale and shift of a batch norm, and its three running values."""
+    return [rename(f"{ours}.{name}", f"{theirs}.{name}") for name in BATCH_NORM]
+
+
 def _fill(pattern: str, numbers: Iterable[str]) -> str:
     for number in numbers:
         pattern = pattern.replace("{}", number, 1)
@@ -91,5 +99,7 @@ def place(rule: Rule, key: str, bare_prefix: str = "") -> int:
 
 
 def _numbers(pattern: str, key: str) -> list[str] | None:
-    match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)"), key) if pattern else None
+    if "{}" not in pattern:
+        return [] if pattern and pattern == key else None
+    match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)"), key)
     return None if match is None else list(match.groups())

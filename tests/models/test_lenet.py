@@ -59,6 +59,15 @@ def test_published_shapes() -> None:
     assert model.config.maps(32) == (28, 14, 10, 5)
 
 
+def test_parts_of_the_forward_pass() -> None:
+    """Maps, then features, then the head."""
+    torch.manual_seed(0)
+    model, x = LeNet(LeNetConfig()), torch.randn(2, 1, 32, 32)
+    assert model.maps(x).shape == (2, 16, 5, 5)
+    assert model.features(x).shape == (2, 84)
+    assert torch.equal(model.head(model.features(x)), model(x))
+
+
 def test_gradcheck() -> None:
     torch.manual_seed(1)
     model = LeNet(LeNetConfig((1, 8, 8), classes=2, kernel=3)).double()
