@@ -1,0 +1,151 @@
+"""Degradation: a deeper plain net has a higher TRAINING error, although it could copy the shallower one.
+
+    plain       x_{l+1} = ReLU(F(x_l))              residual       x_{l+1} = ReLU(F(x_l) + x_l)
+    deep = shallow, then layers that compute the identity: the same function, so the best deep net is no worse
+
+Four nets of 6n + 2 layers with batch norm (`descend.models.resnet_cifar`), 20 and 56 layers, plain and residual with as
+many weights, see the same batches of scikit-learn's 8×8 digits under SGD with momentum. What is compared is error and
+loss on the training images themselves: this is not overfitting. It is not a vanishing gradient either: the norm of the
+stem's gradient before the first step is reported, and grows with the depth of a plain net. The identity construction is
+run too: identity convolutions with ReLU behind a ReLU change nothing, exactly, since ReLU(z) = z for z ≥ 0.
+
+Each net makes the same number of steps, which a budget of less than 40 s does not buy: then the verdict is open.
+
+Systems: degradation-experiment
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from descend.data.digits import embedded
+from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
+from descend.nn.residual import channels_last
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = (
+    "A plain net of 56 layers has a higher training error than one of 20 layers trained alike; with residual"
+    " connections it has not, and each residual net learns better than its plain twin."
+)
+NETS = (("plain", 20), ("plain", 56), ("residual", 20), ("residual", 56))
+WIDTH, BATCH, LR, MOMENTUM, DECAY = 8, 64, 0.1, 0.9, 1e-4
+PRICE = 4  # steps of all four nets that a second of one core buys
+ENOUGH = 150  # steps below which nothing is claimed
+POINTS = 40  # of the curves
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    """Training loss and error of the four nets after equally many steps; a second buys four."""
+    steps = max(2, round(PRICE * budget))
+    train = embedded().train
+    x, y = (train.x - train.x.mean()) / train.x.std(), train.y
+    columns: dict[str, list[Any]] = {name: [] for name in ("net", "layers", "loss", "error", "first_gradient")}
+    curves: dict[str, list[float]] = {}
+    for block, layers in NETS:
+        torch.manual_seed(seed)
+        model = ResNetCifar(ResNetCifarConfig(image=(1, 8, 8), layers=layers, width=WIDTH, block=block))
+        curve, gradient = descend(model, x, y, steps, torch.Generator().manual_seed(seed))
+        loss, error = judged(model, x, y)
+        for name, value in zip(columns, (block, layers, loss, error, gradient), strict=True):
+            columns[name].append(value)
+        curves[f"{block} {layers}"] = thinned(curve)
+    return {
+        **columns,
+        "steps": steps,
+        "images": len(y),
+        "identity_layers_change": identity_change(seed),
+        "curves": curves,
+    }
+
+
+def descend(model: nn.Module, x: Tensor, y: Tensor, steps: int, random: torch.Generator) -> tuple[list[float], float]:
+    """SGD with a short warm-up and a cosine: the losses on the way, and the norm of the stem's first gradient."""
+    rule = torch.optim.SGD(model.parameters(), LR, MOMENTUM, weight_decay=DECAY, nesterov=True)
+    losses: list[float] = []
+    first, stem = 0.0, next(model.parameters())
+    for step in range(steps):
+        for group in rule.param_groups:
+            group["lr"] = LR * min(1.0, (step + 1) / (0.05 * steps)) * (0.5 + 0.5 * math.cos(math.pi * step / steps))
+        rows = torch.randint(len(y), (BATCH,), generator=random)
+        rule.zero_grad()
+        loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
+        loss.backward()
+        if step == 0 and stem.grad is not None:
+            first = float(stem.grad.norm())
+        rule.step()
+        losses.append(float(loss.detach()))
+    return losses, first
+
+
+@torch.no_grad()
+def judged(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
+    """Loss and share of wrong answers on all the training images, as the trained net answers."""
+    logits = model.eval()(channels_last(x))
+    return float(nn.functional.cross_entropy(logits, y)), float((logits.argmax(dim=-1) != y).double().mean())
+
+
+def appended(shallow: nn.Module, channels: int, count: int) -> nn.Sequential:
+    """The net with so many identity convolutions behind it, each followed by ReLU; its output must be a ReLU's."""
+    layers: list[nn.Module] = []
+    for _ in range(count):
+        layer = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        nn.init.dirac_(layer.weight)
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(shallow, *layers)
+
+
+@torch.no_grad()
+def identity_change(seed: int) -> float:
+    """The largest difference that 30 identity layers make."""
+    torch.manual_seed(seed)
+    shallow, x = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()), torch.randn(4, 3, 8, 8)
+    return float((appended(shallow, 8, 30)(x) - shallow(x)).abs().max())
+
+
+def thinned(curve: list[float]) -> list[float]:
+    """Means over POINTS stretches of the curve, or the curve itself when it is shorter."""
+    size = max(1, len(curve) // POINTS)
+    return [sum(curve[i : i + size]) / size for i in range(0, len(curve) - size + 1, size)]
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    """Supported if both measures order the four nets as claimed; open if training was too short.
+
+    The loss must be at least a tenth higher for plain 56 than for plain 20, and than for residual 56; residual 56 may
+    be no more than a tenth above plain 20. The error must not contradict.
+    """
+    if numbers["steps"] < ENOUGH:
+        return "open"
+    pairs = list(zip(numbers["net"], numbers["layers"], strict=True))
+    loss, error = (dict(zip(pairs, numbers[name], strict=True)) for name in ("loss", "error"))
+    degraded = loss["plain", 56] > 1.1 * loss["plain", 20] and error["plain", 56] >= error["plain", 20]
+    cured = loss["residual", 56] < 1.1 * loss["plain", 20] and error["residual", 56] <= error["plain", 20]
+    better = 1.1 * loss["residual", 56] < loss["plain", 56] and error["residual", 56] <= error["plain", 56]
+    exact = numbers["identity_layers_change"] == 0
+    return "supported" if degraded and cured and better and exact else "refuted"
+
+
+def figure(numbers: dict[str, Any]) -> Figure:
+    """Training loss against steps: dashed 20 layers, solid 56; left plain, right residual."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(10, 3.9), layout="constrained")
+    panels = picture.subplots(1, 2, sharey=True)
+    for axes, block, colour in zip(panels, ("plain", "residual"), ("#d66820", "#2b6cd8"), strict=True):
+        for layers, style in ((20, "--"), (56, "-")):
+            curve = numbers["curves"][f"{block} {layers}"]
+            at = [numbers["steps"] * (i + 0.5) / len(curve) for i in range(len(curve))]
+            axes.plot(at, curve, style, color=colour, lw=1.8, label=f"{layers} layers")
+        axes.set_yscale("log")
+        axes.set_title(f"{block}: training loss", fontsize=11, loc="left", fontweight="bold")
+        axes.set_xlabel("step")
+        axes.legend(frameon=False, fontsize=9)
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    return picture

@@ -1,0 +1,146 @@
+"""Residual nets for small images: 6n + 2 layers, three stages of n blocks each, and their twins.
+
+    stem      conv 3×3, BN, ReLU                           w maps, the image's own size
+    stage i   n blocks of two convolutions, i = 1, 2, 3    w, 2w, 4w maps; stages 2 and 3 start with stride 2
+    head      logits = W f + b                             f: the mean of the last maps over their pixels
+
+He et al. (2015) trained n = 3, 5, 7, 9, 18, 200 on CIFAR-10 with w = 16: 20 to 1202 layers. Where shapes change the
+shortcut drops pixels and pads with zeros ("option A"), so residual and plain nets have equally many weights. The block
+names what stands where (`descend.nn.residual`): residual, plain, preactivation and the other placements. Blocks that
+end in a bare sum are followed by BN and ReLU before the head; the stem of the two that begin with an activation is a
+bare convolution.
+
+Systems: resnet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from descend.nn.residual import (
+    BasicBlock,
+    ConvNorm,
+    NormAfterSum,
+    PlainBlock,
+    Preactivation,
+    ReluBeforeSum,
+    ReluOnlyPreactivation,
+    channels_last,
+    convolution,
+    stages,
+    zero_pad,
+)
+from descend.weights.layout import Layout
+from descend.weights.pretrained import Pretrained
+from descend.weights.rules import BATCH_NORM, rename
+
+BLOCKS: dict[str, Callable[[int, int, int], nn.Module]] = {
+    "residual": lambda inputs, outputs, stride: BasicBlock(inputs, outputs, stride, zero_pad),
+    "plain": PlainBlock,
+    "preactivation": lambda inputs, outputs, stride: Preactivation(inputs, outputs, stride, zero_pad),
+    "relu-only-preactivation": lambda inputs, outputs, stride: ReluOnlyPreactivation(inputs, outputs, stride, zero_pad),
+    "relu-before-sum": lambda inputs, outputs, stride: ReluBeforeSum(inputs, outputs, stride, zero_pad),
+    "norm-after-sum": lambda inputs, outputs, stride: NormAfterSum(inputs, outputs, stride, zero_pad),
+}
+BARE_STEM = ("preactivation", "relu-only-preactivation")
+BARE_SUM = (*BARE_STEM, "relu-before-sum")
+
+
+@dataclass(frozen=True)
+class ResNetCifarConfig:
+    """The defaults are ResNet-20; a recipe takes image and classes from its data."""
+
+    image: tuple[int, int, int] = (3, 32, 32)
+    """Channels, height, width."""
+    classes: int = 10
+    layers: int = 20
+    """6n + 2: 8, 14, 20, 26, 32, 44, 56, 110, 1202"""
+    width: int = 16
+    """Maps of the first stage; the others have twice and four times as many."""
+    block: str = "residual"
+    """residual, plain, preactivation, relu-only-preactivation, relu-before-sum or norm-after-sum"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "image", tuple(self.image))  # a list when read from config.json
+        if self.layers < 8 or self.layers % 6 != 2:
+            raise ValueError(f"{self.layers} layers are not 6n + 2; the nearest is {6 * self.blocks + 2}")
+        if self.block not in BLOCKS:
+            raise ValueError(f"block {self.block!r} is unknown; known: {', '.join(BLOCKS)}")
+
+    @property
+    def blocks(self) -> int:
+        """n, the blocks of a stage."""
+        return max(1, round((self.layers - 2) / 6))
+
+
+class ResNetCifar(Pretrained):
+    """images (b, channels, h, w) -> logits (b, classes)"""
+
+    Config = ResNetCifarConfig
+
+    def __init__(self, config: ResNetCifarConfig):
+        super().__init__()
+        c = self.config = config
+        w, n = c.width, c.blocks
+        bare = c.block in BARE_STEM
+        self.stem = convolution(c.image[0], w, 3) if bare else nn.Sequential(ConvNorm(c.image[0], w), nn.ReLU())
+        self.stages = stages(BLOCKS[c.block], (w, w, 2 * w, 4 * w), (n, n, n), (1, 2, 2))
+        self.last = nn.Sequential(nn.BatchNorm2d(4 * w), nn.ReLU()) if c.block in BARE_SUM else nn.Identity()
+        self.head = nn.Linear(4 * w, c.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.features(x))
+        return logits
+
+    def features(self, x: Tensor) -> Tensor:
+        """f (b, 4w): the mean of the last maps over their pixels."""
+        return self.maps(x).mean(dim=(2, 3))
+
+    def maps(self, x: Tensor) -> Tensor:
+        """The last maps (b, 4w, h/4, w/4)."""
+        x = channels_last(self.stem(channels_last(x)))
+        for stage in self.stages:
+            x = stage(x)
+        return cast("Tensor", self.last(x))
+
+
+DEPTHS = (20, 32, 44, 56, 110)
+SIZES = {f"resnet-{n}": ResNetCifarConfig(layers=n) for n in DEPTHS} | {
+    f"plain-{n}": ResNetCifarConfig(layers=n, block="plain") for n in (20, 56)
+}
+PARAMETERS = {
+    "resnet-20": 269_722,
+    "resnet-32": 464_154,
+    "resnet-44": 658_586,
+    "resnet-56": 853_018,
+    "resnet-110": 1_727_962,
+    "plain-20": 269_722,
+    "plain-56": 853_018,
+}
+TINY = ResNetCifarConfig(image=(1, 9, 11), classes=3, layers=8, width=4, block="preactivation")
+
+
+def TINY_INPUT() -> Tensor:
+    """Two images."""
+    return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
+
+
+LAYOUT = Layout(
+    architecture="ResNetCifar", fields={name: name for name in ("image", "classes", "layers", "width", "block")}
+)
+
+IN_BLOCK = [
+    f"stages.{{}}.{{}}.{name}"
+    for name in (
+        *(f"conv_{n}.{part}" for n in (1, 2) for part in ("conv.weight", *(f"norm.{p}" for p in BATCH_NORM))),
+        "conv_2.weight",
+        *(f"norm.{p}" for p in BATCH_NORM),
+    )
+]
+ENDS = ["stem.weight", "stem.0.conv.weight", *(f"{at}.{p}" for at in ("stem.0.norm", "last.0") for p in BATCH_NORM)]
+KEYS = [rename(name, name) for name in (*ENDS, *IN_BLOCK, "head.weight", "head.bias")]

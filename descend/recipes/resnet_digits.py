@@ -1,0 +1,20 @@
+"""resnet-digits: a residual network of 14 layers reads handwritten digits. The data ships with scikit-learn."""
+
+from descend.data.digits import Digits
+from descend.data.warp import Warp
+from descend.models.resnet_cifar import ResNetCifarConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.recipes.kinds.images import ClassifyImages
+from descend.train.protocol import Loop
+
+RECIPE = ClassifyImages(
+    about="a ResNet of 14 layers on handwritten digits (or pictures of your own: --data.path FOLDER)",
+    parameters=172_218,
+    takes="2 min",
+    model=ResNetCifarConfig(layers=14),
+    data=Digits(size=16, warp=Warp(shift=0.06, turn=10.0, zoom=0.1)),
+    optim=AdamW(lr=3e-3, weight_decay=0.05),
+    schedule=Cosine(warmup=50, floor=0.01),
+    loop=Loop(steps=1000, batch=64, ema=0.99, eval_every=50, save_every=250, watch="max accuracy"),
+)
