@@ -21,7 +21,13 @@ from descend.native.build import library
 
 def usable(x: Tensor) -> bool:
     """Whether there is compiled code for such a tensor."""
-    return x.device.type == "cpu" and x.dtype == torch.float32 and library() is not None
+    return x.device.type == "cpu" and x.dtype == torch.float32 and there()
+
+
+@torch.compiler.assume_constant_result
+def there() -> bool:
+    """Whether the library can be had. torch.compile asks once instead of tracing the search for a compiler."""
+    return library() is not None
 
 
 class _Heads(Structure):
