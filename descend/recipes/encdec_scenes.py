@@ -1,0 +1,20 @@
+"""encdec-scenes: an encoder-decoder without skips on generated scenes; loses the detail that a U-Net keeps."""
+
+from descend.data.masks import Masks
+from descend.models.conv_encoder_decoder import ConvEncoderDecoderConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.recipes.kinds.segment import SegmentImages
+from descend.train.protocol import Loop
+
+RECIPE = SegmentImages(
+    about="Encoder-decoder without skips segments generated scenes: compare unet-scenes",
+    parameters=435_159,
+    takes="6 min",
+    model=ConvEncoderDecoderConfig(width=16, depth=3, norm="batch"),
+    data=Masks(),
+    optim=AdamW(lr=1e-2, weight_decay=0.01),
+    schedule=Cosine(warmup=50, floor=0.01),
+    dice=0.5,
+    loop=Loop(steps=2000, batch=16, clip=1.0, eval_every=100, save_every=500, watch="max mean_iou"),
+)

@@ -1,0 +1,20 @@
+"""unet-scenes: a U-Net finds the shapes in generated scenes, pixel by pixel; or the classes of your own masks."""
+
+from descend.data.masks import Masks
+from descend.models.unet import UNetConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.recipes.kinds.segment import SegmentImages
+from descend.train.protocol import Loop
+
+RECIPE = SegmentImages(
+    about="U-Net segments generated scenes (or your own: --data.path FOLDER with images/ and masks/)",
+    parameters=483_543,
+    takes="7 min",
+    model=UNetConfig(width=16, depth=3, padding=1, norm="batch"),
+    data=Masks(),
+    optim=AdamW(lr=1e-2, weight_decay=0.01),
+    schedule=Cosine(warmup=50, floor=0.01),
+    dice=0.5,
+    loop=Loop(steps=2000, batch=16, clip=1.0, eval_every=100, save_every=500, watch="max mean_iou"),
+)
