@@ -78,12 +78,13 @@ class Crop:
 
 @dataclass(frozen=True)
 class Mirror:
-    """x'(i, j) = x(i, w − 1 − j) where u < 0."""
+    """x'(i, j) = x(i, w − 1 − j) where u < 2 share − 1: a share of the images."""
 
+    share: float = 0.5
     chance = 1
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
-        return torch.where(u[:, :, None, None] < 0, x.flip(-1), x)
+        return torch.where(u[:, :, None, None] < 2 * self.share - 1, x.flip(-1), x)
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,10 @@ class Erase:
 
 def rectangles(h: int, w: int, side: Tensor, centre: Tensor) -> Tensor:
     """Masks (b, h, w), True in a rectangle of sides h·side and w·side about `centre` (b, 2; −1..1 is the image)."""
-    size = torch.tensor([h, w])
+    size = torch.tensor([h, w], device=side.device)
     extent = (side[:, None] * size).round()
     first = ((centre + 1) / 2 * size - extent / 2).round()
-    i, j = torch.arange(h), torch.arange(w)
+    i, j = torch.arange(h, device=side.device), torch.arange(w, device=side.device)
     rows = (i >= first[:, :1]) & (i < first[:, :1] + extent[:, :1])
     columns = (j >= first[:, 1:]) & (j < first[:, 1:] + extent[:, 1:])
     return rows[:, :, None] & columns[:, None, :]

@@ -7,32 +7,41 @@ The parts keep the share of every class. Pixels are 0..1 until they are standard
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
 from descend.data.arrays import generator
+from descend.data.image_frame import BILINEAR, Frame
+from descend.data.image_pixels import Bytes
+from descend.data.image_processor import understood, written
+from descend.data.picture_files import decode_all
 from descend.errors import Mistake
 from descend.weights.folder import write_json
+from descend.weights.labels import Labels
 from descend.weights.layout import read_json
 
 PREPROCESSOR = "preprocessor_config.json"
+SAMPLED = 1000  # files whose pixels give μ and σ
 
 
 @dataclass(frozen=True)
 class Images:
     """Pixels x (n, c, h, w) in 0..1, classes y (n), and each image's record in the source it came from."""
 
-    x: Tensor
+    x: Any
+    """A tensor, or `Bytes` or `Files` (see `image_pixels`), which give tensors for x[rows]."""
     y: Tensor
     ids: Tensor
 
     def take(self, rows: Tensor) -> Images:
-        return Images(self.x[rows], self.y[rows], self.ids[rows])
+        x = self.x[rows] if isinstance(self.x, Tensor) else self.x.chosen(rows)
+        return Images(x, self.y[rows], self.ids[rows])
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,12 @@ class Splits:
     valid: Images
     test: Images
     labels: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """What record i is called, e.g. its file; nothing where records have no names."""
+    frame: Frame | None = None
+    """How picture files became images of this size."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What is worth knowing of the data, for plan and report."""
 
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
@@ -58,7 +73,17 @@ class Splits:
         if not side:
             return self
         parts = {n: getattr(self, n) for n in ("train", "valid", "test")}
-        return replace(self, **{n: replace(p, x=resize(p.x, side, side)) for n, p in parts.items()})
+        return replace(self, **{n: replace(p, x=brought_to(p.x, side)) for n, p in parts.items()})
+
+
+def brought_to(x: Any, side: int) -> Any:
+    """Images of side × side; bytes stay bytes."""
+    if not isinstance(x, Bytes):
+        return resize(x, side, side)
+    if x.shape[2:] == (side, side):
+        return x
+    pieces = [resize(x[rows], side, side) for rows in torch.arange(len(x)).split(1024)]
+    return Bytes(torch.cat([(255 * piece).round().to(torch.uint8) for piece in pieces]))
 
 
 def resize(x: Tensor, height: int, width: int) -> Tensor:
@@ -97,42 +122,69 @@ class Preprocessing:
     mean: tuple[float, ...]
     """μ of each channel."""
     std: tuple[float, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    edges: tuple[int, ...] = ()
+    """How a picture becomes an image of this size: see `Frame`."""
+    resample: int = BILINEAR
+    order: str = "rgb"
+    """The order of the model's channels; "bgr" turns it round."""
 
     @classmethod
     def fit(cls, splits: Splits) -> Self:
         """μ and σ of the training images. A channel that never changes keeps its scale (σ = 1)."""
-        x = splits.train.x
-        mean, std = x.double().mean(dim=(0, 2, 3)), x.double().std(dim=(0, 2, 3), correction=0)
+        mean, std = statistics(splits.train.x)
         std = torch.where(std > 0, std, torch.ones_like(std))
-        _, c, h, w = x.shape
-        return cls((c, h, w), tuple(mean.tolist()), tuple(std.tolist()), splits.labels)
+        _, c, h, w = splits.train.x.shape
+        frame = splits.frame or Frame(h, w)
+        values = tuple(mean.tolist()), tuple(std.tolist())
+        return cls((c, h, w), *values, splits.labels, frame.edges, frame.resample)
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(*self.image[1:], self.edges, self.resample)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Pixels (n, c, any, any) in 0..1 -> standardized images of the model's size."""
-        channels, height, width = self.image
-        if x.shape[1] != channels:
-            raise Mistake(f"the image has {x.shape[1]} channels, the model was trained on {channels}; convert it")
+        if x.shape[1] != self.image[0]:
+            raise Mistake(f"the image has {x.shape[1]} channels, the model was trained on {self.image[0]}; convert it")
+        return self.standardized(self.frame.of_tensors(x))
+
+    def standardized(self, x: Tensor) -> Tensor:
+        """x̂ of images that have the model's size already."""
         mean, std = (x.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
-        return (resize(x, height, width) - mean) / std
+        return ((x.flip(1) if self.order == "bgr" else x) - mean) / std
+
+    def files(self, paths: Sequence[str | Path], workers: int = 1) -> Tensor:
+        """Picture files as the model sees them; the very numbers that training on these files gave."""
+        return self.standardized(decode_all(paths, self.image[0], self.frame, workers).float() / 255)
 
     def save(self, folder: Path) -> None:
-        """Beside the weights, in the words of the public layout."""
-        channels, height, width = self.image
-        values = {"size": {"height": height, "width": width}, "num_channels": channels, "rescale_factor": 1 / 255}
-        write_json(
-            Path(folder) / PREPROCESSOR,
-            {**values, "image_mean": self.mean, "image_std": self.std, "labels": self.labels},
-        )
+        """Beside the weights, in the words of the public layout (and the names of the classes)."""
+        values = written(self.image, self.mean, self.std, self.edges, self.resample, self.order)
+        write_json(Path(folder) / PREPROCESSOR, {**values, "labels": self.labels})
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """What `save` wrote."""
+        """What `save` wrote, now or in an older version, or the file of a public image processor."""
         path = Path(folder) / PREPROCESSOR
         values = read_json(path)
-        try:
-            image = values["num_channels"], values["size"]["height"], values["size"]["width"]
-            mean, std = tuple(values["image_mean"]), tuple(values["image_std"])
-            return cls(image, mean, std, tuple(values["labels"]))
-        except (KeyError, TypeError) as error:
-            raise Mistake(f"{path} lacks {error}; it was not written by a training run") from None
+        labels = values.get("labels")
+        config = Path(folder) / "config.json"
+        if labels is None and config.exists() and "id2label" in (found := read_json(config)):
+            labels = Labels.read(found["id2label"]).names
+        return cls(**understood(values, path), labels=tuple(labels or ()))
+
+
+def statistics(x: Any) -> tuple[Tensor, Tensor]:
+    """μ_c and σ_c (c) of images: of all in memory, or of at most `SAMPLED` files, evenly spaced."""
+    if isinstance(x, Tensor):
+        return x.double().mean(dim=(0, 2, 3)), x.double().std(dim=(0, 2, 3), correction=0)
+    n = len(x)
+    rows = torch.arange(n) if isinstance(x, Bytes) else torch.arange(0, n, -(-n // SAMPLED))
+    sums, squares = torch.zeros(2, x.shape[1], dtype=torch.float64)
+    for piece in rows.split(64):
+        pixels = x[piece].double()
+        sums, squares = sums + pixels.sum((0, 2, 3)), squares + (pixels**2).sum((0, 2, 3))
+    count = len(rows) * x.shape[2] * x.shape[3]
+    mean = sums / count
+    return mean, (squares / count - mean**2).clamp(min=0).sqrt()

@@ -50,7 +50,8 @@ class MixUp:
 
     def __call__(self, x: Tensor, y: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
         n = len(x)
-        return mixup(x, y, proportions(n, self.a, random), torch.randperm(n, generator=random))
+        lam, partner = proportions(n, self.a, random), torch.randperm(n, generator=random)
+        return mixup(x, y, lam.to(x), partner.to(x.device))
 
 
 @dataclass(frozen=True)
@@ -62,4 +63,5 @@ class CutMix:
     def __call__(self, x: Tensor, y: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
         n = len(x)
         lam, partner = proportions(n, self.a, random), torch.randperm(n, generator=random)
-        return cutmix(x, y, lam, partner, 2 * torch.rand(n, 2, generator=random) - 1)
+        centre = 2 * torch.rand(n, 2, generator=random) - 1
+        return cutmix(x, y, lam.to(x), partner.to(x.device), centre.to(x))

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from descend.data.picture_files import decode
 from descend.data.scaling import Part, only_training
 from descend.errors import Mistake
 
@@ -34,18 +35,8 @@ def to_pixels(x: Tensor) -> np.ndarray:
 
 
 def read_image(path: str | Path, channels: int = 3) -> Tensor:
-    """A picture file as (channels, h, w) in 0..1; 1 channel makes it grey, 3 colours."""
-    from PIL import Image, UnidentifiedImageError  # here, since most runs read no file
-
-    if channels not in (1, 3):
-        raise Mistake(f"{channels} channels: an image has 1 (grey) or 3 (red, green, blue)")
-    try:
-        with Image.open(path) as image:
-            return to_tensor(np.asarray(image.convert("L" if channels == 1 else "RGB")))
-    except FileNotFoundError:
-        raise Mistake(f"{path} does not exist; give a picture file") from None
-    except (UnidentifiedImageError, OSError) as error:
-        raise Mistake(f"{path} cannot be read as a picture ({error}); replace it") from None
+    """A picture file as (channels, h, w) in 0..1, upright; 1 channel makes it grey, 3 colours."""
+    return to_tensor(decode(path, channels))
 
 
 def mean_of_channels(x: Tensor, part: Part) -> Tensor:

@@ -29,6 +29,7 @@ class Warp:
     """Largest turn, in degrees."""
     zoom: float = 0.0
     """Largest change of the logarithm of the size; 0.1 is about 10%."""
+    chance = 4
 
     @property
     def idle(self) -> bool:
@@ -36,11 +37,14 @@ class Warp:
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
         """Images (b, c, h, w) warped by u (b, 4) in −1..1."""
+        return grid_sample(x, self.grid(x, u), align_corners=False)
+
+    def grid(self, x: Tensor, u: Tensor) -> Tensor:
+        """Where each pixel of the warped images comes from (b, h, w, 2)."""
         theta, size = math.radians(self.turn) * u[:, 2], (self.zoom * u[:, 3]).exp()
         cos, sin, t = size * theta.cos(), size * theta.sin(), 2 * self.shift * u[:, :2]
         rows = torch.stack([cos, -sin, t[:, 0]], dim=1), torch.stack([sin, cos, t[:, 1]], dim=1)
-        at = affine_grid(torch.stack(rows, dim=1), list(x.shape), align_corners=False)
-        return grid_sample(x, at, align_corners=False)
+        return affine_grid(torch.stack(rows, dim=1), list(x.shape), align_corners=False)
 
 
 class Source(Protocol):

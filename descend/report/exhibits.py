@@ -1,4 +1,4 @@
-"""What a family deserves to be looked at: samples, confusion matrix, points, curves, images, heat maps, tables."""
+"""What a family deserves to be looked at: samples, confusion, points, curves, images, masks, heat maps, tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from descend.report.attention import heads, tokens
 from descend.report.heat import heat, png
+from descend.report.overlay import masks
 from descend.report.plane import against, regions
 from descend.report.svg import Series, chart
 from descend.report.words import words
@@ -93,6 +95,16 @@ def images(content: dict[str, Any]) -> str:
     return f'<div class="images" style="--side:{side}px">{"".join(cells)}</div>'
 
 
+def sheet(content: dict[str, Any]) -> str:
+    """{"rows": (r, k, h, w) or (r, k, h, w, 3) of 0..1, "captions": [...]}: a contact sheet, one row a caption."""
+    pixels = np.asarray(content["rows"], dtype=float)
+    if pixels.ndim not in (4, 5) or (pixels.ndim == 5 and pixels.shape[-1] != 3):
+        raise ValueError(f"rows have shape (r, k, h, w) or (r, k, h, w, 3), not {pixels.shape}")
+    parts = zip(pixels, content["captions"], strict=True)
+    rows = [f'<p class="note">{escape(str(name))}</p>{images({"images": row})}' for row, name in parts]
+    return "".join(rows)
+
+
 def heatmap(content: dict[str, Any]) -> str:
     """{"values": matrix, "rows": names, "columns": names}"""
     names = (content.get("row_label", ""), content.get("column_label", ""))
@@ -132,9 +144,13 @@ KINDS: dict[str, Callable[[Any], str]] = {
     "points": points,
     "curve": curve,
     "images": images,
+    "sheet": sheet,
     "heatmap": heatmap,
     "table": table,
     "regions": regions,
     "against": against,
     "words": words,
+    "masks": masks,
+    "heads": heads,
+    "tokens": tokens,
 }

@@ -10,8 +10,9 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from descend.data.digits import Digits, embedded, idx_folder
+from descend.data.digits import Digits, embedded
 from descend.data.idx import write_idx
+from descend.data.picture_idx import idx_folder
 from descend.errors import Mistake
 from tests.close import close
 

@@ -70,7 +70,7 @@ def test_saved_and_read(tmp_path: Path) -> None:
     prepare.save(tmp_path)
     assert Preprocessing.read(tmp_path) == prepare
     (tmp_path / PREPROCESSOR).write_text('{"size": {}}')
-    with pytest.raises(Mistake, match=f"{PREPROCESSOR} lacks 'num_channels'"):
+    with pytest.raises(Mistake, match=f"{PREPROCESSOR} lacks 'height'"):
         Preprocessing.read(tmp_path)
 
 

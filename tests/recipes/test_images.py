@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,22 @@ from sklearn.metrics import confusion_matrix
 
 import descend.models as models
 from descend import recipes
+from descend.cli import main
 from descend.data.digits import Digits
 from descend.data.idx import write_idx
 from descend.data.images import Preprocessing
+from descend.data.pictures import Pictures
 from descend.errors import Mistake
 from descend.models.lenet import LeNetConfig
 from descend.models.mlp import MLPConfig
+from descend.models.resnet import ResNetConfig
 from descend.optim.schedules import Constant
-from descend.recipes.kinds.images import ClassifyImages
+from descend.recipes.kinds.images import Attack, ClassifyImages, Mix
 from descend.recipes.kinds.saved import from_json, to_json
+from descend.report.exhibits import section
 from descend.train.training import Training, mean_scores
 from tests.close import close
+from tests.data.photos import CLASSES, folder
 from tests.train.small import train, training, weights
 
 LENET, MLP = (recipes.get(name) for name in ("lenet-digits", "mlp-lbfgs-digits"))
@@ -103,7 +109,7 @@ def test_parts_of_the_data_do_not_meet() -> None:
 def test_exhibits() -> None:
     parts = MLP.build()
     with torch.no_grad():
-        confusion, pictures = parts.exhibits()  # type: ignore[misc]
+        confusion, pictures = parts.exhibits()[:2]  # type: ignore[misc]
         batch = next(iter(parts.valid))
         p = parts.model(batch["x"]).softmax(-1)
     theirs = confusion_matrix(batch["y"], p.argmax(-1), labels=range(10))
@@ -163,3 +169,89 @@ def test_recipes_survive_json(recipe: Any) -> None:
 def test_mistakes(recipe: Any, told: str) -> None:
     with pytest.raises(Mistake, match=told):
         recipe.build()
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder(tmp_path / "photos", each=8)
+
+
+def on(path: Path, **changes: Any) -> ClassifyImages:
+    """A small network on the photographs of a folder."""
+    loop = replace(LENET.loop, steps=4, batch=6, eval_every=2, save_every=2, ema=0.0, threads=1)
+    data = Pictures(path=str(path), size=16, valid=0.25, test=0.25, augment="photographs")
+    recipe = ClassifyImages(model=LeNetConfig(kernel=3), data=data, schedule=Constant(), loop=loop)
+    return replace(recipe, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mix": Mix(mixup=0.4, cutmix=1.0)},
+        {"attack": Attack(eps=0.05, steps=3)},
+        {"data": {"augment": "randaugment", "memory": 0.0, "workers": 1}, "mix": Mix(mixup=1.0)},
+    ],
+    ids=["mixed", "attacked", "workers"],
+)
+def test_photographs_train_and_resume_to_the_bit(tmp_path: Path, photos: Path, changes: dict[str, Any]) -> None:
+    recipe = on(photos)
+    values = changes.pop("data", {})
+    recipe = replace(recipe, data=replace(recipe.data, **values), **changes)
+    assert from_json(to_json(recipe)) == recipe
+    whole = train(recipe, tmp_path / "whole")
+    train(short(recipe, steps=2), tmp_path / "parts")
+    parts = train(recipe, tmp_path / "parts", resume=True)
+    assert weights(whole) == weights(parts)
+    assert weights(whole) != weights(
+        train(replace(recipe, mix=Mix(), attack=Attack(), data=on(photos).data), tmp_path / "plain")
+    )
+
+
+def test_an_attack_is_one_of_pixels(photos: Path) -> None:
+    """ε bounds the change in 0..1, whatever the images were standardized with."""
+    parts = on(photos, attack=Attack(eps=0.05, steps=3)).build()
+    batch = next(parts.stream)
+    std = torch.tensor(Preprocessing.fit(on(photos).data.read()).std)[:, None, None]
+    change = ((parts.task.moved(batch) - batch["x"]) * std).abs()
+    assert 0.02 < float(change.max()) <= 0.05 + 1e-5
+
+
+def test_what_plan_and_report_tell_of_photographs(photos: Path) -> None:
+    parts = on(photos).build()
+    assert parts.facts["images per class"] == "cat 8, dog 8, owl 8"
+    assert parts.facts["leaks between parts"] == 0
+    with torch.no_grad():
+        exhibits = parts.exhibits()  # type: ignore[misc]
+    assert exhibits[1].content["captions"][0].split(":")[0] in {f"{c}/{k}.png" for c in CLASSES for k in range(8)}
+    sheet = exhibits[-1]
+    assert sheet.kind == "sheet"
+    assert sheet.content["rows"].shape == (5, 8, 16, 16, 3)
+    assert not (sheet.content["rows"][:, 0] == sheet.content["rows"][:, 1]).all()
+    assert section(sheet).count("<img") == 40
+
+
+def test_labels_are_in_the_models_own_file(tmp_path: Path, photos: Path) -> None:
+    model = ResNetConfig(stem=4, widths=(4, 8), depths=(1, 1), block="basic")
+    run = train(replace(short(on(photos), steps=1, save_every=1), model=model), tmp_path / "run")
+    values = json.loads((run.checkpoints / "last" / "config.json").read_text())
+    assert values["id2label"] == {"0": "cat", "1": "dog", "2": "owl"}
+    assert Preprocessing.read(run.checkpoints / "last").labels == CLASSES
+
+
+def test_any_recipe_reads_photographs(photos: Path) -> None:
+    parts = replace(LENET, data=replace(LENET.data, path=str(photos)), loop=replace(LENET.loop, batch=8)).build()
+    assert parts.model.config.image == (3, 32, 32)
+
+
+def test_a_broken_photograph_ends_with_2(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (photos / "dog" / "3.png").write_bytes(b"")
+    assert main(["plan", "cnn-images", "--data.path", str(photos)]) == 2
+    assert "dog/3.png cannot be read as a picture (the file is empty)" in capsys.readouterr().err
+
+
+def test_mixing_and_attacking_exclude_each_other(photos: Path) -> None:
+    with pytest.raises(Mistake, match=r"--mix and --attack do not go together"):
+        on(photos, mix=Mix(mixup=0.2), attack=Attack(eps=0.1)).build()
+    with pytest.raises(Mistake, match=r"--attack.eps 2"):
+        Attack(eps=2)
