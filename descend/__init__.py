@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from descend.verbs.find import find
     from descend.verbs.generate import generate
     from descend.verbs.lab import lab
+    from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
     from descend.verbs.plan import plan
+    from descend.verbs.predict import predict
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
     from descend.verbs.trace import trace
@@ -35,9 +37,11 @@ __all__ = [
     "find",
     "generate",
     "lab",
+    "layers",
     "load",
     "lr_find",
     "plan",
+    "predict",
     "resume",
     "runs",
     "trace",

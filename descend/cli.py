@@ -27,6 +27,7 @@ VERBS = {
             "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
         ),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
+        Verb("predict", "ask a trained model about pictures, texts, a table", "descend predict runs/demo photo.png"),
         Verb("generate", "let a trained language model write", 'descend generate runs/demo "The for statement"'),
     ),
     "look": (
@@ -39,11 +40,12 @@ VERBS = {
         Verb("find", "find an equation, a layer or a model by a few words", 'descend find "grouped query"'),
         Verb("explain", "equation, code, and the books' numbers recomputed now", "descend explain causal-mask"),
         Verb("trace", "a computation node by node, forward and backward", 'descend trace "sin(x*y)" --at x=1 --at y=2'),
+        Verb("layers", "a network layer by layer: shapes, parameters, FLOPs", "descend layers lenet"),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
         Verb("coverage", "what is claimed, tested and proven so far", "descend coverage"),
     ),
 }
-SHOWN = ("train", "explain")  # whose examples stand on the first screen
+SHOWN = ("train",)  # whose examples stand on the first screen
 
 
 def main(args: list[str] | None = None) -> int:
@@ -97,4 +99,4 @@ def screen() -> str:
     for group, verbs in VERBS.items():
         lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
-    return "\n".join([*lines, "", "examples", *examples, "  descend VERB --help explains a verb and its flags"])
+    return "\n".join([*lines, "", *examples, "  descend VERB --help explains a verb and its flags"])
