@@ -7,7 +7,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
-	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=FOLDER of MNIST for those that need it)"
+	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=FOLDER for those that need public data)"
 	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
 
 .venv/run: pyproject.toml constraints.txt
@@ -34,7 +34,8 @@ test: lint
 	@$(BIN)/python -m pytest -n 2
 
 prove: .venv/dev
-	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES))
+	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES)) \
+		$(if $(PAIRS),--pairs $(PAIRS)) $(if $(OPINIONS),--opinions $(OPINIONS))
 
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks

@@ -15,8 +15,8 @@ from descend.train.hardware import environment
 
 HERE = Path(__file__).parent
 NAMES = (
-    "train_step", "decode", "llama", "llama_decode", "encoders", "lstm",
-    "overhead", "losses", "optimizers", "long_attention", "tokenizers",
+    "train_step", "vit", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet",
+    "overhead", "losses", "optimizers", "long_attention", "tokenizers", "image_pipeline", "unet",
 )  # fmt: skip
 HEAD = """# Speed
 

@@ -5,6 +5,7 @@
 
 The two forms are one, since (1 + tanh u)/2 = σ(2u). On a CPU it is one pass of compiled code in each direction
 (`descend.native`), where torch takes three times as long; elsewhere it is torch's own. The exact form is torch.nn.GELU.
+CLIP was released with a rougher one, x σ(1.702 x).
 
 Systems: gelu
 """
@@ -25,3 +26,10 @@ class GELUTanh(nn.Module):
             y: Tensor = training.gelu_tanh(x)
             return y
         return F.gelu(x, approximate="tanh")
+
+
+class QuickGELU(nn.Module):
+    """x σ(1.702 x)"""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (1.702 * x).sigmoid()

@@ -22,6 +22,7 @@ class Task(Protocol):
 
     `moves` is a generator. Code after a `yield` runs after that player's step. No `yield` inside a `with`.
     `score` returns values per example (1-D tensors), so that the mean over any batches is exact.
+    A task may have `derive(means)`: the scores of the whole set that are no means themselves, such as ratios of sums.
     """
 
     players: tuple[str, ...]

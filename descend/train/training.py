@@ -203,7 +203,7 @@ def plain(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def mean_scores(task: Any, batches: Any) -> dict[str, float]:
-    """Mean of the task's per-example scores over all batches, in evaluation mode."""
+    """Mean of the task's per-example scores over all batches, in evaluation mode; and what `derive` makes of them."""
     totals: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
     training = task.training
@@ -213,4 +213,6 @@ def mean_scores(task: Any, batches: Any) -> dict[str, float]:
             totals[name] += values.double().sum().item()
             counts[name] += values.numel()
     task.train(training)
-    return {name: totals[name] / counts[name] for name in totals}
+    means = {name: totals[name] / counts[name] for name in totals}
+    derive = getattr(task, "derive", None)
+    return derive(means) if derive and means else means

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
     0: ("ops", "theory", "native", "errors"),
-    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights", "autodiff"),
+    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights", "autodiff", "inside"),
     2: ("models", "classic", "data"),
     3: ("tasks", "train"),
     4: ("recipes",),

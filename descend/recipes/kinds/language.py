@@ -17,6 +17,7 @@ from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe, micro_batch
+from descend.recipes.kinds.text_inside import READ, reading
 from descend.sampling.filters import Sampler
 from descend.sampling.generate import generate
 from descend.tasks.language import Language
@@ -69,7 +70,7 @@ class LanguageRecipe(Recipe):
                 "perplexity": math.exp(scores["loss"]),
                 "bits_per_byte": bits_per_byte(scores["loss"] * len(valid), corpus.valid_bytes),
             },
-            exhibits=lambda: samples(model, tokenizer),
+            exhibits=lambda: [*samples(model, tokenizer), *reading(model, tokenizer, valid[: READ + 1])],
         )
 
 

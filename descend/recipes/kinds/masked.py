@@ -18,6 +18,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.encoder import EncoderSize, encoder
 from descend.recipes.kinds.recipe import Recipe, micro_batch
+from descend.recipes.kinds.text_inside import LOOKED, attention
 from descend.sampling.fill import fill
 from descend.tasks.masked import MaskedLanguage
 from descend.text.inputs import Inputs
@@ -72,8 +73,14 @@ class MaskedRecipe(Recipe):
             },
             save_extra=inputs.tokenizer.save,
             summary=lambda scores: {"perplexity": math.exp(scores["loss"])},
-            exhibits=lambda: [filled(model, inputs)],
+            exhibits=lambda: [filled(model, inputs), *looks(model, inputs, valid)],
         )
+
+
+def looks(model: Any, inputs: Inputs, valid: Tensor) -> list[Exhibit]:
+    """Where each head looks in a validation text."""
+    tokens = valid[:1, :LOOKED].long().to(next(model.parameters()).device)
+    return attention(model, [inputs.tokenizer.decode([t]) for t in tokens[0].tolist()], tokens)
 
 
 def windows(tokens: Tensor, inputs: Inputs) -> Tensor:
