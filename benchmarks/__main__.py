@@ -15,7 +15,7 @@ from descend.train.hardware import environment
 
 HERE = Path(__file__).parent
 NAMES = (
-    "train_step", "vit", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet",
+    "train_step", "vit", "swin", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet",
     "overhead", "losses", "optimizers", "long_attention", "tokenizers", "image_pipeline", "unet",
 )  # fmt: skip
 HEAD = """# Speed

@@ -33,8 +33,8 @@ from descend.text.tokenizer import END, Tokenizer
 START = "<|startoftext|>"
 SMALL, LARGE = 0.32, 0.40  # of the side: what is called small or large
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
-TOLD = 0.3  # how often a caption tells the size, and how often the place
-ONLY = 0.15  # how often it tells the colour alone, and how often the shape alone
+TOLD = 0.7  # how often a caption tells the size, and how often the place
+ONLY = 0.1  # how often it tells the colour alone, and how often the shape alone
 HELD_OUT = 8  # every shape lacks a colour: the pairs (i, j) with i + j a multiple of this
 FORMS = ("{}", "a photo of {}", "a picture of {}", "there is {}")
 
