@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import torch
 
+from benchmarks.steps import engine, plain
 from benchmarks.turns import take_turns
 
 SIDE, BATCH, CLASSES = 64, 32, 10
@@ -21,32 +22,12 @@ def images() -> dict[str, torch.Tensor]:
 def ours(compiled: str = "off") -> Callable[[], object]:
     """descend's engine: a step of Training, as `descend train` takes it."""
     from descend.models.resnet import SIZES, ResNet
-    from descend.optim.rules import AdamW
-    from descend.optim.schedules import Constant
     from descend.tasks.classify import Classify
-    from descend.train.distributed import World
-    from descend.train.hardware import keep_memory
-    from descend.train.protocol import Loop, Parts
-    from descend.train.training import Training
     from descend.weights.labels import Labels
 
-    keep_memory()
     torch.manual_seed(0)
-    model = ResNet(replace(SIZES["resnet-18"], labels=Labels(tuple(map(str, range(CLASSES))))))
-    batch = images()
-
-    class Same:
-        def __next__(self) -> dict[str, torch.Tensor]:
-            return batch
-
-        def state_dict(self) -> dict[str, object]:
-            return {}
-
-        def load_state_dict(self, state: dict[str, object]) -> None:
-            pass
-
-    parts = Parts(Classify(model), model, Same(), [], {"model": AdamW(lr=1e-3)})
-    return Training(parts, Loop(compile=compiled), Constant(), World()).advance
+    labels = Labels(tuple(map(str, range(CLASSES))))
+    return engine(Classify(ResNet(replace(SIZES["resnet-18"], labels=labels))), images(), compiled)
 
 
 def ours_compiled() -> Callable[[], object]:
@@ -60,19 +41,9 @@ def theirs(compiled: bool = False) -> Callable[[], object]:
     torch.manual_seed(0)
     config = ResNetConfig(hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic")
     config.num_labels = CLASSES
-    model = ResNetForImageClassification(config).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
-    run = torch.compile(model) if compiled else model
     x, y = images().values()
-
-    def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(run(x).logits, y)
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
-    return step
+    model = ResNetForImageClassification(config)
+    return plain(model, lambda m: torch.nn.functional.cross_entropy(m(x).logits, y), compiled)
 
 
 def theirs_compiled() -> Callable[[], object]:

@@ -40,7 +40,7 @@ def generate(
     """
     writer = Writer.open(run, prompt)
     sampler = Sampler(temperature, top_k, top_p, min_p, repetition)
-    written = writer.searched(tokens, beams) if beams > 1 else writer.pieces(tokens, sampler, seed)
+    written = writer.searched(tokens, beams) if beams != 1 else writer.pieces(tokens, sampler, seed)
     return writer.echo + "".join(until(written, stop))
 
 
@@ -138,7 +138,7 @@ def command(
         descend generate runs/translate "Ein Mann schläft." --beams 4
     """
     writer, sampler = Writer.open(run, prompt), Sampler(temperature, top_k, top_p, min_p, repetition)
-    found = writer.searched(tokens, beams) if beams > 1 else writer.pieces(tokens, sampler, seed)
+    found = writer.searched(tokens, beams) if beams != 1 else writer.pieces(tokens, sampler, seed)
     waiting = writer.echo  # a mistake is told before anything is written
     for piece in until(found, stop):
         sys.stdout.write(waiting + piece)

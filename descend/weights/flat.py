@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from descend.errors import Mistake, nearest
+from descend.weights.folder import pieces, public
 from descend.weights.rules import Rule, find, place
 
 PICKLED = (".pth", ".pt")
@@ -33,7 +34,7 @@ def read_flat(model: nn.Module, path: str | Path, rules: list[Rule]) -> None:
     state = model.state_dict()
     parts = {name.partition(".")[0] for name in state}
     copies: list[tuple[Tensor, Tensor]] = []
-    waiting = {name: _pieces(name, tensor, rules) for name, tensor in state.items()}
+    waiting = {name: pieces(name, tensor, rules) for name, tensor in state.items()}
     for key, tensor in tensors(path).items():
         found = find(key, rules, "theirs")
         if found is None:
@@ -65,16 +66,7 @@ def read_flat(model: nn.Module, path: str | Path, rules: list[Rule]) -> None:
 def write_flat(model: nn.Module, path: str | Path, rules: list[Rule]) -> None:
     """Write the model's tensors under the public names, aside and then renamed."""
     path = Path(path)
-    named: dict[str, Tensor] = {}
-    for name, tensor in model.state_dict().items():
-        found = find(name, rules, "ours")
-        if found is None:
-            raise KeyError(f"no key rule for {name!r}: add one to the model's list")
-        rule, theirs = found
-        pieces = {theirs: tensor}
-        if rule.stacked:
-            pieces = {theirs.replace("{}", str(i)): piece for i, piece in enumerate(tensor.unbind(0))}
-        named |= {key: rule.save(piece.detach()).cpu().contiguous() for key, piece in pieces.items()}
+    named = public(model.state_dict(), rules)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     if path.suffix == ".safetensors":
         save_file(named, aside, metadata={"format": "pt"})
@@ -104,11 +96,3 @@ def tensors(path: Path) -> Mapping[str, Tensor]:
     if not isinstance(found, Mapping) or not all(isinstance(x, Tensor) for x in found.values()):
         raise Mistake(f"{path} is not a state dict: names and their tensors; save model.state_dict() alone")
     return found
-
-
-def _pieces(name: str, tensor: Tensor, rules: list[Rule]) -> int:
-    """How many tensors of the file make this one; without a rule the list of the model is wrong."""
-    found = find(name, rules, "ours")
-    if found is None:
-        raise KeyError(f"no key rule for {name!r}: add one to the model's list")
-    return len(tensor) if found[0].stacked else 1

@@ -99,13 +99,15 @@ def read_weights(model: nn.Module, rules: list[Rule], layout: Layout, folder: Pa
 
 
 def pieces(name: str, tensor: Tensor, rules: list[Rule]) -> int:
-    """How many tensors of the file make this one."""
+    """How many tensors of the file make this one; without a rule the list of the model is wrong."""
     found = find(name, rules, "ours")
-    return len(tensor) if found and found[0].stacked else 1
+    if found is None:
+        raise KeyError(f"no key rule for {name!r}: add one to KEYS")
+    return len(tensor) if found[0].stacked else 1
 
 
-def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
-    """Write a state dict under the public names, in shards of at most `shard_bytes` when it is larger."""
+def public(state: Mapping[str, Tensor], rules: list[Rule]) -> dict[str, Tensor]:
+    """The tensors under their public names, as a file has them."""
     tensors: dict[str, Tensor] = {}
     for name, tensor in state.items():
         found = find(name, rules, "ours")
@@ -115,6 +117,12 @@ def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, 
         if found[0].stacked:
             parts = {found[1].replace("{}", str(i)): part for i, part in enumerate(tensor.unbind(0))}
         tensors |= {key: found[0].save(part.detach()).cpu().contiguous() for key, part in parts.items()}
+    return tensors
+
+
+def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
+    """Write a state dict under the public names, in shards of at most `shard_bytes` when it is larger."""
+    tensors = public(state, rules)
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for key, tensor in tensors.items():
