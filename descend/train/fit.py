@@ -97,8 +97,8 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
     every = max(1, loop.steps // LINES)
     clock = Clock(training)
     seen: list[dict[str, float]] = []
-    reason = ""
-    while training.step < loop.steps and not reason:
+    reason = "finished" if training.step >= loop.steps else ""  # a run that had ended already
+    while not reason:
         metrics = training.advance()
         seen.append(metrics)
         training.seconds, step, rate = clock.seconds(), training.step, clock.rate()

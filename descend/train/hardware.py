@@ -25,12 +25,17 @@ def device() -> torch.device:
 
 
 def threads(wanted: int, model: nn.Module, units: int) -> int:
-    """As many threads as wanted; 0 chooses: one for small work, where handing it out costs more than doing it."""
+    """As many threads as wanted; 0 chooses: one for small work, where handing it out costs more than doing it, else a
+    share of the cores among processes. OMP_NUM_THREADS limits the choice (torchrun sets it too, so not under that)."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if wanted:
         return min(wanted, cores)
-    work = sum(p.numel() for p in model.parameters()) * units
-    return 1 if work < SMALL_WORK else max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    if sum(p.numel() for p in model.parameters()) * units < SMALL_WORK:
+        return 1
+    if processes := os.environ.get("LOCAL_WORLD_SIZE"):
+        return max(1, cores // int(processes))
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(cores, int(limit)) if limit.isdecimal() and int(limit) else cores
 
 
 def precision(loop: Loop, where: torch.device) -> torch.dtype:

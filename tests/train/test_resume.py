@@ -49,6 +49,14 @@ def test_a_damaged_newest_checkpoint_costs_only_its_steps(tmp_path: Path) -> Non
     assert weights(again) == weights(whole)
 
 
+def test_a_run_that_has_ended_stays_as_it_is(tmp_path: Path) -> None:
+    recipe = small(tmp_path)
+    run = train(recipe, tmp_path / "run")
+    before = weights(run)
+    result = fit(recipe.build(), recipe.loop, recipe.schedule, Run(run.folder), Quiet(), resume=True)
+    assert (result.reason, weights(run)) == ("finished", before)
+
+
 def attempt(recipe: Recipe, folder: Path) -> None:
     """What a killed process was doing: train from the start, or resume when there is a checkpoint."""
     begun = bool(checkpoint.names(folder / "checkpoints"))
