@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json as json_module
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,21 @@ from descend.recipes.kinds.answers import (
 )
 
 BAR = 30  # characters of a bar at 100%
+SIDES = ("left", "top", "right", "bottom")  # of a box
 LEAST = 160  # pixels of a picture's side in the heat map's file
 
 
-def predict(run: str | Path, *inputs: str | Path, top: int = 5, heat: str | Path = "") -> list[dict[str, Any]]:
+def predict(
+    run: str | Path, *inputs: str | Path, top: int = 5, heat: str | Path = "", labels: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """{"input", "answers": [{"label", "probability"}, ..]} of each picture or text; of a table a dict for each record.
 
-    `heat` is a PNG to write: each picture beside where the model looked, or with its mask laid over it.
+    A localiser adds "box": x0, y0, x1, y1 as shares of the picture. `heat` is a PNG to write: each picture beside where
+    the model looked, or with its mask or box laid over it. `labels` are the classes that a CLIP is asked about.
     """
     if top < 1:
         raise Mistake(f"--top {top}: at least 1")
-    given, trained = [str(i) for i in inputs], Trained.open(run)
+    given, trained = [str(i) for i in inputs], Trained.open(run, labels)
     if not given:
         raise Mistake(f"{run} takes {trained.takes}; name at least one: descend predict {run} …")
     if heat and trained.takes != "pictures":
@@ -56,7 +61,7 @@ def answers(trained: Trained, given: list[str], heat: str | Path) -> list[Answer
     seen = see(trained, paths)
     found = picture_answers(trained, paths, seen)
     if heat:
-        write_png(Path(heat), masks(trained, seen) if seen.logits.dim() == 4 else heats(trained, seen))
+        write_png(Path(heat), drawn(trained, seen))
     return found
 
 
@@ -66,6 +71,20 @@ def check_png(path: Path) -> None:
         raise Mistake(f"--heat {path}: give a file that ends in .png")
     if not path.parent.is_dir():
         raise Mistake(f"--heat {path}: the folder {path.parent} does not exist")
+
+
+def drawn(trained: Trained, seen: Seen) -> list[list[np.ndarray]]:
+    """What belongs to the kind of model, row by row."""
+    if seen.boxes is not None:
+        return boxed(seen.pixels, seen.boxes)
+    return masks(trained, seen) if seen.logits.dim() == 4 else heats(trained, seen)
+
+
+def boxed(pixels: torch.Tensor, boxes: torch.Tensor) -> list[list[np.ndarray]]:
+    """The picture, and the same with its box, row by row."""
+    from descend.recipes.kinds.localise import FOUND, outlined
+
+    return [[as_bytes(p), as_bytes(o)] for p, o in zip(pixels, outlined(pixels, boxes, FOUND), strict=True)]
 
 
 def heats(trained: Trained, seen: Seen) -> list[list[np.ndarray]]:
@@ -121,7 +140,8 @@ def show(found: list[dict[str, Any]]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     wide = max(len(a["label"]) for row in found for a in row["answers"])
     for row in found:
-        console.print(Text(row["input"], style="bold"))
+        box = "  ".join(f"{side} {share:.0%}" for side, share in zip(SIDES, row.get("box", ()), strict=False))
+        console.print(Text(row["input"], style="bold").append(f"  {box}" * bool(box), style="not bold"))
         for place, answer in enumerate(row["answers"]):
             p = answer["probability"]
             line = Text(f"  {answer['label']:<{wide}}  ")
@@ -136,23 +156,28 @@ def show_table(found: list[dict[str, Any]]) -> None:
     writer.writerows(found)
 
 
-def command(run: str, inputs: tuple[str, ...], /, *, top: int = 5, heat: str = "", json: bool = False) -> None:
+def command(
+    run: str, inputs: tuple[str, ...], /, *, top: int = 5, heat: str = "", labels: str = "", json: bool = False
+) -> None:
     """Ask a trained model about pictures, texts or a table.
 
     Args:
         run: a run's folder, or a model folder.
         inputs: picture files, folders or patterns; or texts, .txt or .jsonl files; or a .csv file.
         top: how many classes to show, the likeliest first.
-        heat: a PNG to write: where the model looked, or the mask of a segmentation model.
+        heat: a PNG to write: where the model looked, the mask of a segmentation model, or the box of a localiser.
+        labels: for a CLIP: the classes to choose from, with commas between them.
         json: print JSON.
 
     Examples:
         descend predict runs/demo photo.jpg
         descend predict runs/demo photos/ "more/*.png" --top 3 --heat heat.png
+        descend predict runs/clip photo.jpg --labels "a red circle, a blue square"
         descend predict runs/opinions "a moving film" --json
         descend predict runs/table new.csv > answers.csv
     """
-    found = predict(run, *inputs, top=top, heat=heat)
+    named = [name.strip() for name in labels.split(",") if name.strip()]
+    found = predict(run, *inputs, top=top, heat=heat, labels=named)
     if json:
         print(json_module.dumps(found, indent=2, ensure_ascii=False))
     elif found and "answers" in found[0]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,19 @@ from PIL import Image
 
 import descend
 from descend import cli
+from descend.data.captions import Captions, caption_tokens, pixels
 from descend.data.images import Preprocessing
 from descend.errors import Mistake
 from descend.models import load
 from descend.models.bert import BertConfig, BertForSequenceClassification
+from descend.models.clip import TINY as CLIP_TINY
+from descend.models.clip import Clip
 from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as GPT2_TINY
 from descend.models.lenet import LeNet, LeNetConfig
+from descend.models.localiser import Localiser, LocaliserConfig
+from descend.models.text_classifier import TINY as TEXT_TINY
+from descend.models.text_classifier import TextClassifier
 from descend.models.unet import UNet, UNetConfig
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
@@ -125,3 +132,69 @@ def test_a_segmentation_model_writes_its_mask(tmp_path: Path) -> None:
     found = predict(tmp_path / "unet", tmp_path / "a.png", top=99, heat=tmp_path / "m.png")
     assert sum(a["probability"] for a in found[0]["answers"]) == pytest.approx(1.0, rel=1e-5)
     assert (tmp_path / "m.png").exists()
+
+
+def test_a_localiser_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    model = Localiser(LocaliserConfig(image=(3, 16, 16), classes=2, widths=(4, 6))).eval()
+    model.save_pretrained(tmp_path / "where")
+    Preprocessing((3, 16, 16), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), ("cat", "dog")).save(tmp_path / "where")
+    picture = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    (row,) = predict(tmp_path / "where", tmp_path / "a.png", heat=tmp_path / "box.png")
+    x = torch.from_numpy(picture).movedim(-1, 0)[None] / 255
+    assert row["box"] == pytest.approx(model(x).box[0].tolist(), abs=1e-5)
+    assert (tmp_path / "box.png").exists()
+    assert cli.main(["predict", str(tmp_path / "where"), str(tmp_path / "a.png")]) == 0
+    assert f"left {row['box'][0]:.0%}" in capsys.readouterr().out
+
+
+def test_a_clip_chooses_among_the_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tokenizer = Captions(vocab=280).learn_tokenizer(["a red ring", "a blue star"])
+    text = replace(CLIP_TINY.text, vocab=tokenizer.vocab, end=tokenizer.end or 0)
+    torch.manual_seed(0)
+    model = Clip(replace(CLIP_TINY, text=text)).eval()
+    model.save_pretrained(tmp_path)
+    tokenizer.save(tmp_path)
+    Preprocessing((3, 8, 8), (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)).save(tmp_path)
+    picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    labels = ["a red ring", "a blue star", "a ring"]
+    (row,) = predict(tmp_path, tmp_path / "a.png", labels=labels, heat=tmp_path / "heat.png")
+    x = pixels(torch.from_numpy(picture).movedim(-1, 0)[None])
+    p = model(x, caption_tokens(tokenizer, labels, text.context)).softmax(dim=1)[0].tolist()
+    assert {a["label"]: a["probability"] for a in row["answers"]} == pytest.approx(dict(zip(labels, p, strict=True)))
+    assert cli.main(["predict", str(tmp_path), str(tmp_path / "a.png"), "--labels", "a red ring, a ring"]) == 0
+    assert "a ring " in capsys.readouterr().out
+    with pytest.raises(Mistake, match="has no classes; name some: --labels"):
+        predict(tmp_path, tmp_path / "a.png")
+
+
+def test_labels_are_refused_by_a_model_that_has_its_own(classifier: Path, photos: Path) -> None:
+    with pytest.raises(Mistake, match="LeNet, which has its own"):
+        predict(classifier, photos / "a.png", labels=["cat"])
+
+
+def test_texts_of_a_recurrent_classifier(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.of_words(["<pad>", "good", "bad", "film"])
+    torch.manual_seed(0)
+    model = TextClassifier(replace(TEXT_TINY, vocab=tokenizer.vocab, classes=2)).eval()
+    model.save_pretrained(tmp_path)
+    tokenizer.save(tmp_path)
+    (tmp_path / "classes.json").write_text('{"classes": ["no", "yes"]}')
+    found = predict(tmp_path, "good film", "bad")
+    no, yes = model(torch.tensor([tokenizer.encode("good film")])).softmax(dim=1)[0].tolist()
+    assert {a["label"]: a["probability"] for a in found[0]["answers"]} == pytest.approx({"no": no, "yes": yes})
+
+
+def test_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{i % 7},{'ab'[i % 2]},{'yes' if i % 7 > 3 else 'no'}" for i in range(80)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,kind,bought", *lines]) + "\n")
+    flags = ["--data.path", str(tmp_path / "t.csv"), "--data.target", "bought", "--steps", "4", "--quiet"]
+    assert cli.main(["train", "mlp-csv", *flags, "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert cli.main(["predict", str(tmp_path / "run"), str(tmp_path / "t.csv")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "line,bought,probability"
+    assert len(said) == 81
+    assert {line.split(",")[1] for line in said[1:]} <= {"yes", "no"}

@@ -1,24 +1,29 @@
 """What a trained model says of things it has not seen: pictures, texts, tables. Used by `descend predict`.
 
-The folder tells the kind: preprocessor_config.json (pictures), tokenizer.json (texts), columns.json (tables).
+The folder tells the kind: preprocessor_config.json (pictures), tokenizer.json (texts), columns.json (tables). A CLIP
+has no classes of its own: the user names them, and the picture belongs to the nearest text.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from descend.data.captions import caption_tokens
 from descend.data.columns import FILE as COLUMNS
 from descend.data.images import PREPROCESSOR, Preprocessing
 from descend.data.picture_files import SUFFIXES, cores, listed
 from descend.errors import Mistake
 from descend.models import load
+from descend.models.clip import Clip
+from descend.models.localiser import Located
 from descend.models.text_classifier import TextClassifier
 from descend.recipes.kinds.opinions import classify
 from descend.recipes.kinds.start_from import best_folder
@@ -32,24 +37,39 @@ READS = "ForSequenceClassification"  # how the heads that classify texts are cal
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked, and the classes by probability, the likeliest first."""
+    """What was asked, the classes by probability, the likeliest first, and where the object is, if it says so."""
 
     input: str
     classes: tuple[tuple[str, float], ...]
+    box: tuple[float, ...] = ()
 
     def shortened(self, top: int) -> dict[str, Any]:
         """As JSON, with the `top` likeliest classes."""
         answers = [{"label": label, "probability": p} for label, p in self.classes[:top]]
-        return {"input": self.input, "answers": answers}
+        return {"input": self.input, "answers": answers} | ({"box": list(self.box)} if self.box else {})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Pictures as the model saw them: standardized x, pixels in 0..1 (n, c, h, w), and its logits."""
+    """Pictures as the model saw them: standardized x, pixels in 0..1 (n, c, h, w), its logits, and boxes (n, 4) of a
+    localiser, as shares of the picture's width and height."""
 
     x: Tensor
     pixels: Tensor
     logits: Tensor
+    boxes: Tensor | None = None
+
+
+class ByText(nn.Module):
+    """A CLIP as a classifier of pictures: x (n, c, h, w) -> e^s cos(I, T_c) (n, C)"""
+
+    def __init__(self, model: Clip, texts: Tensor):
+        super().__init__()
+        self.model, self.config = model, model.config
+        self.register_buffer("texts", texts)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.model.logits(self.model.encode_image(x), cast("Tensor", self.texts))
 
 
 @dataclass(frozen=True)
@@ -59,12 +79,17 @@ class Trained:
     model: Any
     folder: Path
     takes: str
+    labels: tuple[str, ...] = ()
 
     @classmethod
-    def open(cls, run: str | Path) -> Trained:
-        """The best checkpoint of a run, or a model folder."""
+    def open(cls, run: str | Path, labels: Sequence[str] = ()) -> Trained:
+        """The best checkpoint of a run, or a model folder; labels are the classes that a CLIP is asked about."""
         folder = best_folder(run)
         model = load(folder)
+        if isinstance(model, Clip):
+            return cls.by_text(model, folder, labels)
+        if labels:
+            raise Mistake(f"--labels are for a CLIP, but {run} holds a {type(model).__name__}, which has its own")
         if (folder / COLUMNS).exists():
             return cls(model, folder, "table")
         if (folder / PREPROCESSOR).exists():
@@ -75,6 +100,15 @@ class Trained:
         raise Mistake(
             f"{run} holds a {type(model).__name__}, which classifies neither pictures, texts nor tables{hint}"
         )
+
+    @classmethod
+    def by_text(cls, model: Clip, folder: Path, labels: Sequence[str]) -> Trained:
+        """A CLIP with the classes that were named."""
+        if not labels:
+            raise Mistake(f'{folder} holds a CLIP, which has no classes; name some: --labels "a red circle, a ring"')
+        tokens = caption_tokens(Tokenizer.load(folder), labels, model.config.text.context)
+        with torch.no_grad():
+            return cls(ByText(model, model.encode_text(tokens)).eval(), folder, "pictures", tuple(labels))
 
 
 def picture_paths(inputs: list[str]) -> list[Path]:
@@ -103,12 +137,14 @@ def see(trained: Trained, paths: list[Path]) -> Seen:
     prepare, where = Preprocessing.read(trained.folder), next(trained.model.parameters()).device
     x = torch.cat([prepare.files(paths[i : i + BATCH], cores()) for i in range(0, len(paths), BATCH)])
     found = [trained.model(part.to(where)) for part in x.split(BATCH)]
+    boxes = torch.cat([z.box for z in found]).cpu() if isinstance(found[0], Located) else None
+    found = [z.logits if isinstance(z, Located) else z for z in found]
     if not all(isinstance(z, Tensor) and z.dim() in (2, 4) for z in found):
         raise Mistake(f"{trained.folder} holds a {type(trained.model).__name__}, which is no classifier of pictures")
     logits = torch.cat(found).cpu()
     mean, std = (torch.tensor(v)[:, None, None] for v in (prepare.mean, prepare.std))
     pixels = (x * std + mean).clamp(0, 1)
-    return Seen(x, pixels.flip(1) if prepare.order == "bgr" else pixels, logits)
+    return Seen(x, pixels.flip(1) if prepare.order == "bgr" else pixels, logits, boxes)
 
 
 def picture_answers(trained: Trained, paths: list[Path], seen: Seen) -> list[Answer]:
@@ -118,12 +154,15 @@ def picture_answers(trained: Trained, paths: list[Path], seen: Seen) -> list[Ans
     p = z.softmax(dim=1)
     if z.dim() == 4:
         p = torch.nn.functional.one_hot(z.argmax(dim=1), len(names)).float().mean(dim=(1, 2))
-    return ranked([str(path) for path in paths], p, names)
+    found = ranked([str(path) for path in paths], p, names)
+    if seen.boxes is None:
+        return found
+    return [replace(answer, box=tuple(box)) for answer, box in zip(found, seen.boxes.tolist(), strict=True)]
 
 
 def class_names(trained: Trained, classes: int) -> tuple[str, ...]:
-    """From the preprocessing, else from the model's config, else numbers."""
-    names: tuple[str, ...] = Preprocessing.read(trained.folder).labels
+    """Those that were named, else from the preprocessing, else from the model's config, else numbers."""
+    names: tuple[str, ...] = trained.labels or Preprocessing.read(trained.folder).labels
     if len(names) != classes:
         names = tuple(getattr(getattr(trained.model.config, "labels", None), "names", ()))
     return names if len(names) == classes else tuple(map(str, range(classes)))
