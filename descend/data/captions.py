@@ -31,7 +31,8 @@ from descend.errors import Mistake
 from descend.text.tokenizer import END, Tokenizer
 
 START = "<|startoftext|>"
-SMALL, LARGE = 0.32, 0.40  # of the side: what is called small or large
+RADIUS, TILT = (0.22, 0.36), 0.25  # of the one object, as a share of the side; how far from upright, in radians
+SMALL, LARGE = 0.48, 0.60  # of the side: what is called small or large
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 TOLD = 0.7  # how often a caption tells the size, and how often the place
 ONLY = 0.1  # how often it tells the colour alone, and how often the shape alone
@@ -125,7 +126,7 @@ def generated(side: int, count: int) -> CaptionedParts:
     held_out = max(count // 10, 64)
     wanted = ((count, seen), (held_out, seen), (held_out, apart))
     parts = [
-        scene_captions(one_object(n, side, generator(7, i), pairs), generator(8, i))
+        scene_captions(one_object(n, side, generator(7, i), pairs, RADIUS, TILT), generator(8, i))
         for i, (n, pairs) in enumerate(wanted)
     ]
     numbers = [SHAPES.index(shape) * len(COLOURS) + COLOURS.index(colour) for shape, colour in apart]

@@ -54,3 +54,5 @@ OUTLINES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cross": cross,
     "ring": ring,
 }
+UPRIGHT = {"square": math.pi / 4, "triangle": -math.pi / 2, "star": -math.pi / 2}
+"""How far an outline is turned to stand as people draw it; rows are counted downwards. Others stand so already."""

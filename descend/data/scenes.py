@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from descend.data.outlines import OUTLINES
+from descend.data.outlines import OUTLINES, UPRIGHT
 from descend.errors import Mistake
 
 SHAPES = tuple(OUTLINES)
@@ -33,6 +33,7 @@ RGB = {
 }
 COLOURS = tuple(RGB)
 RADIUS = 0.14, 0.24  # least and greatest radius, as shares of the side
+TILT = torch.pi  # the most that an object is turned from standing upright
 PLACES = 3  # places tried for an object; the one that hides least is taken
 AT_ONCE = 128  # scenes drawn together: bounds the memory
 
@@ -69,23 +70,39 @@ def scenes(n: int, side: int, random: torch.Generator, objects: tuple[int, int] 
     return drawn(shape, colour, torch.arange(most) < count, side, random)
 
 
-def one_object(n: int, side: int, random: torch.Generator, pairs: Sequence[tuple[str, str]]) -> Scenes:
+def one_object(
+    n: int,
+    side: int,
+    random: torch.Generator,
+    pairs: Sequence[tuple[str, str]],
+    radius: tuple[float, float] = RADIUS,
+    tilt: float = TILT,
+) -> Scenes:
     """n scenes of one object each, its (shape, colour) drawn from these pairs of names."""
     for shape, colour in pairs:
         if shape not in SHAPES or colour not in COLOURS:
             raise Mistake(f"({shape}, {colour}): the shapes are {', '.join(SHAPES)}; the colours {', '.join(COLOURS)}")
     table = torch.tensor([(SHAPES.index(shape), COLOURS.index(colour)) for shape, colour in pairs])
     chosen = table[torch.randint(len(pairs), (n,), generator=random)]
-    return drawn(chosen[:, :1], chosen[:, 1:], torch.ones(n, 1, dtype=torch.bool), side, random)
+    return drawn(chosen[:, :1], chosen[:, 1:], torch.ones(n, 1, dtype=torch.bool), side, random, radius, tilt)
 
 
-def drawn(shape: Tensor, colour: Tensor, present: Tensor, side: int, random: torch.Generator) -> Scenes:
+def drawn(
+    shape: Tensor,
+    colour: Tensor,
+    present: Tensor,
+    side: int,
+    random: torch.Generator,
+    radius: tuple[float, float] = RADIUS,
+    tilt: float = TILT,
+) -> Scenes:
     """The scenes of these objects, at random places, sizes and angles."""
     if side < 8:
         raise Mistake(f"side {side}: a scene has 8 pixels or more")
     if not len(shape):
         raise Mistake("0 scenes: ask for one or more")
-    place = places(present, side, random)
+    place = places(present, side, random, radius)
+    place[..., 3] = torch.tensor([UPRIGHT.get(name, 0.0) for name in SHAPES])[shape] + tilt * place[..., 3]
     tint = torch.tensor(list(RGB.values()))[colour] + 0.05 * torch.randn(*colour.shape, 3, generator=random)
     parts = []
     for now in torch.arange(len(shape)).split(AT_ONCE):
@@ -97,11 +114,11 @@ def drawn(shape: Tensor, colour: Tensor, present: Tensor, side: int, random: tor
     return Scenes(x, mask, shape.masked_fill(absent, -1), colour.masked_fill(absent, -1), box, visible)
 
 
-def places(present: Tensor, side: int, random: torch.Generator) -> Tensor:
-    """Centre x, y, radius and angle of each object (n, o, 4), in pixels and radians; objects lie inside the picture."""
+def places(present: Tensor, side: int, random: torch.Generator, within: tuple[float, float] = RADIUS) -> Tensor:
+    """Centre x, y, radius in pixels, and a turn in −1..1 of each object (n, o, 4); objects lie inside the picture."""
     n, o = present.shape
     u = torch.rand(n, o, PLACES, 4, generator=random)
-    radius = side * (RADIUS[0] + (RADIUS[1] - RADIUS[0]) * u[:, :, :1, 2:3])
+    radius = side * (within[0] + (within[1] - within[0]) * u[:, :, :1, 2:3])
     centre = radius + (side - 2 * radius) * u[..., :2]
     chosen = centre[:, :, 0].clone()
     rows = torch.arange(n)
@@ -109,7 +126,7 @@ def places(present: Tensor, side: int, random: torch.Generator) -> Tensor:
         apart = torch.cdist(centre[:, i], chosen[:, :i]) - radius[:, i] - radius[:, :i, 0].mT
         best = apart.masked_fill(~present[:, None, :i], torch.inf).amin(dim=2).argmax(dim=1)
         chosen[:, i] = centre[rows, i, best]
-    return torch.cat([chosen, radius[:, :, 0], u[:, :, 0, 3:] * 2 * torch.pi], dim=2)
+    return torch.cat([chosen, radius[:, :, 0], 2 * u[:, :, 0, 3:] - 1], dim=2)
 
 
 def distances(shape: Tensor, place: Tensor, side: int) -> Tensor:

@@ -11,15 +11,15 @@ from descend.train.protocol import Loop
 
 RECIPE = ContrastRecipe(
     about="CLIP on generated scenes with captions (or your own: --data.path PAIRS.jsonl)",
-    parameters=603_265,
+    parameters=957_889,
     takes="8 min",
     model=ClipConfig(
         text=ClipTextConfig(width=64, depth=2, heads=2, hidden=256),
-        image=ClipVisionConfig(patch=8, width=96, depth=4, heads=3, hidden=384),
+        image=ClipVisionConfig(patch=8, width=128, depth=4, heads=4, hidden=512),
         width=64,
     ),
     data=Captions(count=30_000),
     optim=AdamW(lr=1e-3, weight_decay=0.1),
     schedule=Cosine(warmup=200, floor=0.01),
-    loop=Loop(steps=4000, batch=128, clip=1.0, eval_every=250, save_every=1000, watch="min loss"),
+    loop=Loop(steps=3000, batch=128, clip=1.0, eval_every=300, save_every=1000, watch="min loss"),
 )

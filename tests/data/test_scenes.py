@@ -135,3 +135,16 @@ def test_bad_numbers_are_refused() -> None:
         scenes(2, 4, generator(0))
     with pytest.raises(Mistake, match="one or more"):
         scenes(0, 32, generator(0))
+
+
+def test_upright_objects_stand_as_people_draw_them() -> None:
+    """A square fills its box; of a triangle the widest row is its last."""
+    pairs = [(shape, "red") for shape in ("square", "triangle")]
+    found = one_object(40, 48, generator(3), pairs, (0.3, 0.4), 0.0)
+    for mask, shape, box in zip(found.mask, found.shape[:, 0], found.box[:, 0], strict=True):
+        x0, y0, x1, y1 = box.int().tolist()
+        rows = (mask > 0).sum(dim=1)[y0:y1]
+        if SHAPES[shape] == "square":
+            assert (mask[y0:y1, x0:x1] > 0).all()
+        else:
+            assert int(rows[-1]) == int(rows.max()) > 4 * int(rows[0])

@@ -21,6 +21,7 @@ from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe, micro_batch
 from descend.tasks.classify import Classify
 from descend.text.tokenizer import Tokenizer
+from descend.text.word_evidence import begin_with, word_evidence
 from descend.train.protocol import Exhibit, Parts
 from descend.weights.folder import write_json
 from descend.weights.layout import read_json
@@ -37,6 +38,8 @@ class OpinionRecipe(Recipe):
     data: Opinions = field(default_factory=Opinions)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
+    evidence: float = 0.0
+    """How strongly the first word vectors tell what naive Bayes says of their words; 0: they are random."""
 
     def arrays(self) -> tuple[dict[str, Batch], Tokenizer, list[str]]:
         """The three parts as tensors, the words, the names of the classes."""
@@ -54,6 +57,11 @@ class OpinionRecipe(Recipe):
             model = TextClassifier(replace(self.model, vocab=tokenizer.vocab, classes=len(names)))
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
+        if self.evidence:
+            train = arrays["train"]
+            begin_with(
+                model.embed.weight, word_evidence(train["x"], train["y"], tokenizer.vocab, len(names)), self.evidence
+            )
         micro = micro_batch(loop, loop.batch)
 
         def save(folder: Path) -> None:
