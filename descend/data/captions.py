@@ -3,6 +3,7 @@
     "a small red circle at the top left"        colour and shape in most, in the others one of the two; size and
     "a photo of a red shape", "a large circle"  place in some: people do not say everything they see either
 
+Some training pictures are black and white, and their captions tell no colour: what makes a shape is not its colour.
 Of the colours and shapes some pairs are held out: each colour and each shape is seen in training, these pairs never.
 Their images are the test part. To name them a model must have learned what a word means apart from the others.
 
@@ -36,6 +37,8 @@ SMALL, LARGE = 0.48, 0.60  # of the side: what is called small or large
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 TOLD = 0.7  # how often a caption tells the size, and how often the place
 ONLY = 0.1  # how often it tells the colour alone, and how often the shape alone
+GREY = 0.3  # how many training pictures are black and white
+LIGHT = (0.299, 0.587, 0.114)  # how bright red, green and blue look
 HELD_OUT = 8  # every shape lacks a colour: the pairs (i, j) with i + j a multiple of this
 FORMS = ("{}", "a photo of {}", "a picture of {}", "there is {}")
 
@@ -124,10 +127,10 @@ def generated(side: int, count: int) -> CaptionedParts:
     """Scenes of one object; the test part has the pairs of colour and shape that training lacks."""
     seen, apart = combinations()
     held_out = max(count // 10, 64)
-    wanted = ((count, seen), (held_out, seen), (held_out, apart))
+    wanted = ((count, seen, GREY), (held_out, seen, 0.0), (held_out, apart, 0.0))
     parts = [
-        scene_captions(one_object(n, side, generator(7, i), pairs, RADIUS, TILT), generator(8, i))
-        for i, (n, pairs) in enumerate(wanted)
+        scene_captions(one_object(n, side, generator(7, i), pairs, RADIUS, TILT), generator(8, i), grey)
+        for i, (n, pairs, grey) in enumerate(wanted)
     ]
     numbers = [SHAPES.index(shape) * len(COLOURS) + COLOURS.index(colour) for shape, colour in apart]
     return CaptionedParts(parts[0], parts[1], parts[2], class_names(), tuple(numbers))
@@ -162,23 +165,27 @@ def thing(*words: str) -> str:
     return f"{'an' if said[0] in 'aeiou' else 'a'} {said}"
 
 
-def scene_captions(scenes: Scenes, random: torch.Generator) -> Captioned:
-    """What each scene of one object shows, said in one of many ways."""
+def scene_captions(scenes: Scenes, random: torch.Generator, grey: float = 0.0) -> Captioned:
+    """What each scene of one object shows, said in one of many ways; a share of them turns black and white."""
     side = scenes.x.shape[-1]
     x0, y0, x1, y1 = (scenes.box[:, 0] / side).unbind(1)
     extent = torch.maximum(x1 - x0, y1 - y0)
     third = [(3 * (a + b) / 2).long().clamp(0, 2).tolist() for a, b in ((y0, y1), (x0, x1))]
     size = ((extent > LARGE).int() - (extent < SMALL).int()).tolist()
     told = torch.rand(len(scenes), 4, generator=random).tolist()
+    plain = torch.rand(len(scenes), generator=random) < grey
+    brightness = torch.einsum("nchw,c->nhw", scenes.x, torch.tensor(LIGHT))[:, None]
+    x = torch.where(plain[:, None, None, None], brightness, scenes.x)
     captions = []
     shape, colour = scenes.shape[:, 0], scenes.colour[:, 0]
     for n, (i, j) in enumerate(zip(shape.tolist(), colour.tolist(), strict=True)):
-        only_colour, only_shape = told[n][3] < ONLY, told[n][3] > 1 - ONLY
+        only_shape = bool(plain[n]) or told[n][3] > 1 - ONLY
+        only_colour = not only_shape and told[n][3] < ONLY
         what = "" if only_shape else COLOURS[j], "shape" if only_colour else SHAPES[i]
         words = ["", "large", "small"][size[n]] if told[n][0] < TOLD else "", *what
         where = place(third[0][n], third[1][n]) if told[n][1] < TOLD else ""
         captions.append(FORMS[int(told[n][2] * len(FORMS))].format(thing(*words)) + where)
-    return Captioned((scenes.x * 255).round().to(torch.uint8), captions, shape * len(COLOURS) + colour)
+    return Captioned((x * 255).round().to(torch.uint8), captions, shape * len(COLOURS) + colour)
 
 
 def place(row: int, column: int) -> str:

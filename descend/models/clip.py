@@ -12,7 +12,7 @@ Systems: clip
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import torch
@@ -41,25 +41,25 @@ class ClipConfig:
     scale: float = 2.6592
     """s at the start."""
 
+    def sized(self, side: int) -> ClipConfig:
+        """For images of this side."""
+        if side % self.image.patch:
+            raise ValueError(f"a side of {side} is no multiple of the patch {self.image.patch}")
+        return replace(self, image=replace(self.image, side=side, projected=self.width))
 
-class Clip(Pretrained):
-    """images (n, c, side, side), texts (m, t) -> logits (n, m)"""
 
-    Config = ClipConfig
+class Joint(Pretrained):
+    """The space of images and texts, with a text encoder; an image encoder belongs to it."""
 
-    def __init__(self, config: ClipConfig):
+    def __init__(self, text: ClipTextConfig, width: int, scale: float):
         super().__init__()
-        c = self.config = config
-        self.image, self.text = ClipVisionModel(c.image), ClipTextModel(c.text)
-        self.project_image = nn.Linear(c.image.width, c.width, bias=False)
-        self.project_text = nn.Linear(c.text.width, c.width, bias=False)
-        self.scale = nn.Parameter(torch.tensor(float(c.scale)))
-        for layer in (self.project_image, self.project_text):
-            nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
+        self.text = ClipTextModel(text)
+        self.project_text = projection(text.width, width)
+        self.scale = nn.Parameter(torch.tensor(float(scale)))
 
     def encode_image(self, x: Tensor) -> Tensor:
         """I (n, p), of length 1"""
-        return normalize(cast("Tensor", self.project_image(self.image(x).pooled)), dim=-1)
+        raise NotImplementedError
 
     def encode_text(self, tokens: Tensor) -> Tensor:
         """T (m, p), of length 1"""
@@ -73,6 +73,29 @@ class Clip(Pretrained):
         return self.logits(self.encode_image(x), self.encode_text(tokens))
 
 
+def projection(d: int, width: int) -> nn.Linear:
+    """W (width, d), without a bias."""
+    layer = nn.Linear(d, width, bias=False)
+    nn.init.normal_(layer.weight, std=d**-0.5)
+    return layer
+
+
+class Clip(Joint):
+    """images (n, c, side, side), texts (m, t) -> logits (n, m)"""
+
+    Config = ClipConfig
+
+    def __init__(self, config: ClipConfig):
+        super().__init__(config.text, config.width, config.scale)
+        c = self.config = config
+        self.image = ClipVisionModel(c.image)
+        self.project_image = projection(c.image.width, c.width)
+
+    def encode_image(self, x: Tensor) -> Tensor:
+        return normalize(cast("Tensor", self.project_image(self.image(x).pooled)), dim=-1)
+
+
+ARCHITECTURES: dict[str, type[Pretrained]] = {"CLIPModel": Clip}
 SIZES = {name: ClipConfig(TEXTS[name], IMAGES[name], IMAGES[name].projected) for name in IMAGES}
 PARAMETERS = {"clip-vit-base-patch32": 151_277_313, "clip-vit-large-patch14": 427_616_513}
 TINY = ClipConfig(TINY_TEXT, TINY_IMAGE, 16)

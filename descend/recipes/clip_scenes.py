@@ -1,25 +1,20 @@
 """clip-scenes: CLIP learns from captioned scenes, then names colours and shapes that it never saw together."""
 
 from descend.data.captions import Captions
-from descend.models.clip import ClipConfig
+from descend.models.clip_resnet import ClipResNetConfig
 from descend.models.clip_text_model import ClipTextConfig
-from descend.models.clip_vision_model import ClipVisionConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.contrast import ContrastRecipe
 from descend.train.protocol import Loop
 
 RECIPE = ContrastRecipe(
-    about="CLIP on generated scenes with captions (or your own: --data.path PAIRS.jsonl)",
-    parameters=957_889,
-    takes="8 min",
-    model=ClipConfig(
-        text=ClipTextConfig(width=64, depth=2, heads=2, hidden=256),
-        image=ClipVisionConfig(patch=8, width=128, depth=4, heads=4, hidden=512),
-        width=64,
-    ),
-    data=Captions(count=30_000),
-    optim=AdamW(lr=1e-3, weight_decay=0.1),
-    schedule=Cosine(warmup=200, floor=0.01),
-    loop=Loop(steps=3000, batch=128, clip=1.0, eval_every=300, save_every=1000, watch="min loss"),
+    about="CLIP with a residual network on generated scenes with captions (or your own: --data.path PAIRS.jsonl)",
+    parameters=208_017,
+    takes="4 min",
+    model=ClipResNetConfig(text=ClipTextConfig(width=64, depth=2, heads=2, hidden=256), layers=8),
+    data=Captions(count=20_000),
+    optim=AdamW(lr=3e-3, weight_decay=0.05),
+    schedule=Cosine(warmup=100, floor=0.01),
+    loop=Loop(steps=1200, batch=128, clip=1.0, eval_every=150, save_every=600, watch="min loss"),
 )

@@ -98,3 +98,14 @@ def test_a_list_of_files(tmp_path: Path) -> None:
 
 def test_pixels() -> None:
     assert pixels(torch.tensor([0, 255], dtype=torch.uint8)).tolist() == [-1.0, 1.0]
+
+
+def test_black_and_white_pictures_have_captions_without_colours() -> None:
+    parts = Captions(size=16, count=300).read()
+    train, valid = parts.train, parts.valid
+    grey = (train.x.amax(1) - train.x.amin(1)).flatten(1).amax(1) == 0
+    assert 0.2 < grey.float().mean() < 0.4
+    for i in grey.nonzero()[:, 0].tolist():
+        assert not set(COLOURS) & set(train.captions[i].split())
+        assert "shape" not in train.captions[i]
+    assert not ((valid.x.amax(1) - valid.x.amin(1)).flatten(1).amax(1) == 0).any()

@@ -22,7 +22,7 @@ from tests.close import close
 
 
 def small(**data: Any) -> ContrastRecipe:
-    recipe = recipes.get("clip-scenes")
+    recipe = recipes.get("clip-vit-scenes")
     assert isinstance(recipe, ContrastRecipe)
     c = recipe.model
     model = replace(
@@ -94,5 +94,19 @@ def test_pairs_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_size_that_patches_do_not_tile() -> None:
-    with pytest.raises(Mistake, match=r"--data\.size 20 is no multiple of --model\.image\.patch 8"):
+    with pytest.raises(Mistake, match=r"--data\.size 20: a side of 20 is no multiple of the patch 8"):
         replace(small(), data=Captions(size=20, count=96)).build()
+
+
+@pytest.mark.system("clip")
+def test_a_residual_network_as_image_encoder() -> None:
+    recipe = recipes.get("clip-scenes")
+    assert isinstance(recipe, ContrastRecipe)
+    recipe = replace(recipe, data=Captions(size=16, count=96), loop=replace(recipe.loop, batch=32))
+    parts = recipe.build()
+    run = Training(parts, recipe.loop, recipe.schedule, World())
+    first = run.advance()["loss"]
+    for _ in range(8):
+        last = run.advance()["loss"]
+    assert last < first
+    assert parts.model.config.side == 16

@@ -22,7 +22,7 @@ from descend.data.images import PREPROCESSOR, Preprocessing
 from descend.data.picture_files import SUFFIXES, cores, listed
 from descend.errors import Mistake
 from descend.models import load
-from descend.models.clip import Clip
+from descend.models.clip import Joint
 from descend.models.localiser import Located
 from descend.models.text_classifier import TextClassifier
 from descend.recipes.kinds.opinions import classify
@@ -63,7 +63,7 @@ class Seen:
 class ByText(nn.Module):
     """A CLIP as a classifier of pictures: x (n, c, h, w) -> e^s cos(I, T_c) (n, C)"""
 
-    def __init__(self, model: Clip, texts: Tensor):
+    def __init__(self, model: Joint, texts: Tensor):
         super().__init__()
         self.model, self.config = model, model.config
         self.register_buffer("texts", texts)
@@ -86,7 +86,7 @@ class Trained:
         """The best checkpoint of a run, or a model folder; labels are the classes that a CLIP is asked about."""
         folder = best_folder(run)
         model = load(folder)
-        if isinstance(model, Clip):
+        if isinstance(model, Joint):
             return cls.by_text(model, folder, labels)
         if labels:
             raise Mistake(f"--labels are for a CLIP, but {run} holds a {type(model).__name__}, which has its own")
@@ -102,7 +102,7 @@ class Trained:
         )
 
     @classmethod
-    def by_text(cls, model: Clip, folder: Path, labels: Sequence[str]) -> Trained:
+    def by_text(cls, model: Joint, folder: Path, labels: Sequence[str]) -> Trained:
         """A CLIP with the classes that were named."""
         if not labels:
             raise Mistake(f'{folder} holds a CLIP, which has no classes; name some: --labels "a red circle, a ring"')

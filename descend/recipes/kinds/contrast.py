@@ -21,7 +21,8 @@ from descend.data.shards import process
 from descend.errors import Mistake
 from descend.metrics.retrieval import recall
 from descend.metrics.zero_shot import class_scores, class_vectors, prompts
-from descend.models.clip import Clip, ClipConfig
+from descend.models.clip import Clip, ClipConfig, Joint
+from descend.models.clip_resnet import ClipResNet, ClipResNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.recipes.kinds.recipe import Recipe, micro_batch
@@ -30,6 +31,7 @@ from descend.text.tokenizer import Tokenizer
 from descend.train.protocol import Batch, Exhibit, Parts
 from descend.weights.folder import write_json
 
+MODELS: dict[type, Any] = {ClipConfig: Clip, ClipResNetConfig: ClipResNet}
 TEMPLATES = ("a photo of {}", "a picture of {}", "there is {}", "{}")
 SHOWN, FOUND = 12, 4  # rows of the matrix; texts to look for, with as many pictures each
 MOST = 512  # images that the report looks at
@@ -39,7 +41,8 @@ MOST = 512  # images that the report looks at
 class ContrastRecipe(Recipe):
     """CLIP on pairs of image and caption. A whole batch is one set of negatives: --accumulate makes it smaller."""
 
-    model: ClipConfig = field(default_factory=ClipConfig)
+    model: Any = field(default_factory=ClipConfig)
+    """A ClipConfig or a ClipResNetConfig."""
     data: Captions = field(default_factory=Captions)
     optim: AdamW = field(default_factory=AdamW)
     schedule: Cosine = field(default_factory=Cosine)
@@ -49,7 +52,8 @@ class ContrastRecipe(Recipe):
         tokenizer = self.data.learn_tokenizer(parts.train.captions)
         texts = Texts(tokenizer, self.data.longest)
         torch.manual_seed(loop.seed)
-        model = Clip(self.fitted(tokenizer))
+        config = self.fitted(tokenizer)
+        model: Joint = MODELS[type(config)](config)
         said = texts(prompts(parts.classes, TEMPLATES)) if parts.classes else None
         classes = None if said is None else said.unflatten(0, (len(parts.classes), -1))
         return Parts(
@@ -73,14 +77,15 @@ class ContrastRecipe(Recipe):
             exhibits=lambda: Look(model, texts, parts).exhibits(),
         )
 
-    def fitted(self, tokenizer: Tokenizer) -> ClipConfig:
+    def fitted(self, tokenizer: Tokenizer) -> Any:
         """The config with what the data gives."""
         c, longest, end = self.model, self.data.longest, tokenizer.end
         text = replace(c.text, vocab=tokenizer.vocab, context=longest, projected=c.width)
         text = replace(text, start=tokenizer.special("bos_token") or 0, end=end or 0, pad=end or 0)
-        if self.data.size % c.image.patch:
-            raise Mistake(f"--data.size {self.data.size} is no multiple of --model.image.patch {c.image.patch}")
-        return replace(c, text=text, image=replace(c.image, side=self.data.size, projected=c.width))
+        try:
+            return replace(c.sized(self.data.size), text=text)
+        except ValueError as error:
+            raise Mistake(f"--data.size {self.data.size}: {error}") from None
 
     def save(self, folder: Path, tokenizer: Tokenizer) -> None:
         """The tokenizer and what an image goes through, beside the weights."""
@@ -145,7 +150,7 @@ def ready(batch: Batch) -> Batch:
 class Look:
     """What the report shows of a model and the data."""
 
-    model: Clip
+    model: Joint
     texts: Texts
     parts: CaptionedParts
 
