@@ -84,8 +84,8 @@ PROOFS = [
     Proof("clip-scenes", "zero_shot", 0.95),
     Proof("unet-scenes", "mean_iou", 0.95),
     Proof("lstm-sentiment", "accuracy", 0.83, needs="opinions", flags=OPINIONS),
-    Proof("lstm-translate", "bleu", 10, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
-    Proof("lstm-attention-translate", "bleu", 25, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
+    Proof("lstm-translate", "bleu", 5, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
+    Proof("lstm-attention-translate", "bleu", 15, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
     Proof("transformer-translate", "bleu", 35, seeds=(0,), needs="pairs", flags=TRANSFORMER, source=TUTORIAL),
 ]
 
