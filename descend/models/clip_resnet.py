@@ -77,7 +77,7 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
 
 LAYOUT = Layout(
     architecture="ClipResNet",
-    fields={name: name for name in ("channels", "side", "layers", "maps", "width", "scale")} | {"text": "text_config"},
+    fields={"text": "text_config", **{name: name for name in ("channels", "side", "layers", "maps", "width", "scale")}},
     parts={"text": ClipTextConfig},
 )
 KEYS = [
