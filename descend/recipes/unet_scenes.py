@@ -12,9 +12,9 @@ RECIPE = SegmentImages(
     parameters=483_543,
     takes="7 min",
     model=UNetConfig(width=16, depth=3, padding=1, norm="batch"),
-    data=Masks(scenes=4000),
+    data=Masks(),
     optim=AdamW(lr=1e-2, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
     dice=0.5,
-    loop=Loop(steps=2000, batch=16, clip=1.0, ema=0.998, eval_every=200, save_every=500, watch="max mean_iou"),
+    loop=Loop(steps=2000, batch=16, clip=1.0, eval_every=100, save_every=500, watch="max mean_iou"),
 )
