@@ -12,13 +12,13 @@ Systems: clip
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
-import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from descend.models.clip import TINY_INPUT as CLIP_INPUT
 from descend.models.clip import Joint
 from descend.models.clip_text_model import TINY as TINY_TEXT
 from descend.models.clip_text_model import ClipTextConfig, text_keys
@@ -47,7 +47,7 @@ class ClipResNetConfig:
 
     def sized(self, side: int) -> ClipResNetConfig:
         """For images of this side."""
-        return ClipResNetConfig(self.text, self.channels, side, self.layers, self.maps, self.width, self.scale)
+        return replace(self, side=side)
 
 
 class ClipResNet(Joint):
@@ -65,15 +65,7 @@ class ClipResNet(Joint):
 
 
 TINY = ClipResNetConfig(TINY_TEXT, side=8, layers=8, maps=4, width=16)
-
-
-def TINY_INPUT() -> tuple[Tensor, Tensor]:
-    """Three small images and two texts that end at different places."""
-    random = torch.Generator().manual_seed(0)
-    tokens = torch.randint(59, (2, 7), generator=random)
-    tokens[0, 4], tokens[1, 6] = 60, 60
-    return torch.rand(3, 3, 8, 8, generator=random), tokens
-
+TINY_INPUT = CLIP_INPUT
 
 LAYOUT = Layout(
     architecture="ClipResNet",
