@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from descend.train.hardware import environment
+from descend.engine.hardware import environment
 
 HERE = Path(__file__).parent
 NAMES = (

@@ -26,8 +26,8 @@ def photographs(root: Path) -> None:
     """Scenes as JPEG files, a folder for each shape."""
     from PIL import Image
 
-    from descend.data.pixels import to_pixels
-    from descend.data.scenes import COLOURS, SHAPES, one_object
+    from descend.data.images.pixels import to_pixels
+    from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 
     for shape in SHAPES[:CLASSES]:
         found = one_object(EACH, 320, torch.Generator().manual_seed(0), [(shape, colour) for colour in COLOURS])
@@ -62,9 +62,9 @@ def steps(next_batch: Callable[[], dict[str, torch.Tensor]]) -> Callable[[], obj
 
 
 def ours() -> Callable[[], object]:
-    from descend.data.images import Preprocessing
-    from descend.data.picture_stream import shuffled
-    from descend.data.pictures import Pictures
+    from descend.data.images.labelled import Preprocessing
+    from descend.data.images.source import Pictures
+    from descend.data.images.stream import shuffled
 
     folder = tempfile.TemporaryDirectory()
     photographs(Path(folder.name))

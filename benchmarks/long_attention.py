@@ -27,32 +27,32 @@ Form = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def full(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.ops.attention import attention
+    from descend.ops.attention.dot_product import attention
 
     return attention(*(x.transpose(1, 2) for x in (q, k, v)))[0]
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.attention import attend
+    from descend.nn.attention.multi_head import attend
 
     return attend(q, k, v)
 
 
 def window(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.windows import window_attend
+    from descend.nn.attention.sliding_window import window_attend
 
     return window_attend(q, k, v, RADIUS)
 
 
 def dilated(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.windows import dilated_attend
+    from descend.nn.attention.sliding_window import dilated_attend
 
     return dilated_attend(q, k, v, RADIUS // 2, 2)
 
 
 def longformer(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.attention import attend
-    from descend.nn.windows import Everywhere, window_attend
+    from descend.nn.attention.multi_head import attend
+    from descend.nn.attention.sliding_window import Everywhere, window_attend
 
     keep = torch.ones(1, q.shape[1], dtype=torch.bool)
     keep[:, :8] = False
@@ -61,33 +61,33 @@ def longformer(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def big_bird(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.blocks import big_bird_plan, block_attend
+    from descend.nn.attention.big_bird import big_bird_plan, block_attend
 
     return block_attend(q, k, v, big_bird_plan(q.shape[1] // BLOCK, 1, 1, 3, 1, 0), BLOCK)
 
 
 def strided(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.strided import strided_attend
+    from descend.nn.attention.strided import strided_attend
 
     return strided_attend(q, k, v, math.isqrt(q.shape[1]))
 
 
 def linear(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.linear_attention import causal_linear_attend
-    from descend.ops.linear_attention import elu_plus_one
+    from descend.nn.attention.linear import causal_linear_attend
+    from descend.ops.attention.linear import elu_plus_one
 
     return causal_linear_attend(elu_plus_one(q), elu_plus_one(k), v)
 
 
 def performer(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.performer import performer_mix
-    from descend.ops.random_features import orthogonal_rows
+    from descend.nn.attention.performer import performer_mix
+    from descend.ops.attention.random_features import orthogonal_rows
 
     return performer_mix(q, k, v, orthogonal_rows(FEATURES, SIZE, torch.Generator().manual_seed(0)))
 
 
 def linformer(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from descend.nn.linformer import linformer_attend
+    from descend.nn.attention.linformer import linformer_attend
 
     e = torch.ones(PROJECTED, q.shape[1]) / q.shape[1]
     return linformer_attend(q, k, v, e, e)

@@ -27,12 +27,12 @@ def recipe() -> object:
 
 def fitted() -> Callable[[], object]:
     """The engine's loop with logs and display, without evaluation and checkpoints (which the other does not do)."""
-    from descend.train import fit as engine
-    from descend.train.distributed import World
-    from descend.train.progress import Progress
-    from descend.train.run import Run
-    from descend.train.signals import Request
-    from descend.train.training import Training
+    from descend.engine import fit as engine
+    from descend.engine.distributed import World
+    from descend.engine.progress import Progress
+    from descend.engine.run import Run
+    from descend.engine.signals import Request
+    from descend.engine.training import Training
 
     found = recipe()
     parts = found.build()  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def bare() -> Callable[[], object]:
     """The same model, data, optimizer and schedule in the fewest lines."""
     found = recipe()
     parts = found.build()  # type: ignore[attr-defined]
-    from descend.train.hardware import keep_memory
+    from descend.engine.hardware import keep_memory
 
     keep_memory()
 

@@ -13,12 +13,12 @@ Batch = dict[str, torch.Tensor]
 
 def engine(task: Any, batch: Batch, compiled: str = "off") -> Callable[[], object]:
     """A step of Training, as `descend train` takes it, always on this batch."""
+    from descend.engine.distributed import World
+    from descend.engine.hardware import keep_memory
+    from descend.engine.protocol import Loop, Parts
+    from descend.engine.training import Training
     from descend.optim.rules import AdamW
     from descend.optim.schedules import Constant
-    from descend.train.distributed import World
-    from descend.train.hardware import keep_memory
-    from descend.train.protocol import Loop, Parts
-    from descend.train.training import Training
 
     class Same:
         def __next__(self) -> Batch:

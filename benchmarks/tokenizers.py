@@ -13,7 +13,7 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from descend.data.text import python_documentation
+from descend.data.text.plain import python_documentation
 from descend.text.tokenizer import Tokenizer
 
 BAR = 1 / 1.05

@@ -33,8 +33,8 @@ def step(model: nn.Module) -> Callable[[], object]:
 
 
 def ours() -> Callable[[], object]:
+    from descend.engine.hardware import keep_memory
     from descend.models.unet import UNet, UNetConfig
-    from descend.train.hardware import keep_memory
 
     keep_memory()
     torch.manual_seed(0)
@@ -49,7 +49,7 @@ class Doubled(nn.Module):
 
 
 def theirs() -> Callable[[], object]:
-    from descend.train.hardware import keep_memory
+    from descend.engine.hardware import keep_memory
 
     keep_memory()
     torch.manual_seed(0)

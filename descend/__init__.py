@@ -7,7 +7,6 @@ imported when it is first used, so that `import descend` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,19 +47,6 @@ __all__ = [
     "train",
     "tune",
 ]
-
-
-class Engine(ModuleType):
-    """The packages train, trace and doctor are also verbs: `descend.train(recipe)`. Both own the name."""
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        verb = self.__name__.rpartition(".")[2]
-        return getattr(import_module(f"descend.verbs.{verb}"), verb)(*args, **named)
-
-
-# Imported now (they are empty), so that no later import binds the name to the bare package.
-for _package in ("descend.train", "descend.trace", "descend.doctor"):
-    import_module(_package).__class__ = Engine
 
 
 def __getattr__(name: str) -> Any:

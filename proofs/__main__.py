@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from descend.train.hardware import environment
+from descend.engine.hardware import environment
 
 HERE = Path(__file__).parent
 RUNS = HERE.parent / "runs" / "proofs"

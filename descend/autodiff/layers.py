@@ -16,8 +16,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from descend.ops.backward import linear_backward
-from descend.ops.backward_mlp import ACTIVATIONS
+from descend.ops.backward.layers import linear_backward
+from descend.ops.backward.mlp import ACTIVATIONS
 
 
 class Layer(Protocol):
@@ -53,7 +53,7 @@ class Linear:
 
 
 class Elementwise:
-    """y = g(x) for an activation of `descend.ops.backward_mlp`; it has no parameters."""
+    """y = g(x) for an activation of `descend.ops.backward.mlp`; it has no parameters."""
 
     def __init__(self, name: str):
         self.slope = ACTIVATIONS[name]

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.ops.backward import softmax_backward
+from descend.ops.backward.layers import softmax_backward
 
 
 class Traced:

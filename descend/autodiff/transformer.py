@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from descend.ops.attention import causal_mask
-from descend.ops.backward import (
+from descend.ops.attention.dot_product import causal_mask
+from descend.ops.backward.attention import multi_head, multi_head_backward
+from descend.ops.backward.layers import (
     cross_entropy_backward,
     embedding_backward,
     layer_norm_backward,
@@ -30,7 +31,6 @@ from descend.ops.backward import (
     relu_backward,
     residual_backward,
 )
-from descend.ops.backward_attention import multi_head, multi_head_backward
 
 Parameters = dict[str, Tensor]
 Back = Callable[[Tensor, Parameters], Tensor]

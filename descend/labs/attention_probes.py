@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from descend.labs._training import train
 from descend.losses.classification import cross_entropy
 from descend.metrics.attention_maps import mass_at
-from descend.nn.single_head import SingleHead
+from descend.nn.attention.single_head import SingleHead
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.ops.attention import attention, unscaled_attention
+from descend.ops.attention.dot_product import attention, unscaled_attention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

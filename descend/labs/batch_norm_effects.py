@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.losses.classification import cross_entropy
 from descend.nn.init import he
 from descend.ops.normalization import batch_norm, moments, moving, normalize, scale_and_shift, spread

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.labs._training import train
 from descend.metrics.equivariance import shifted_in_zeros
 

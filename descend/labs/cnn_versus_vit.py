@@ -24,12 +24,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.labs._training import train
 from descend.metrics import equivariance as motion
 from descend.models.vit import ViTConfig, ViTForImageClassification
-from descend.nn.self_attention import SelfAttention
-from descend.ops.attention_properties import equivariance_error, invariance_error
+from descend.nn.attention.self_attention import SelfAttention
+from descend.ops.attention.properties import equivariance_error, invariance_error
 from descend.theory.convolution import receptive_field
 from descend.weights.labels import Labels
 

@@ -21,15 +21,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from descend.data.arrays import generator
-from descend.data.scenes import COLOURS as NAMES
-from descend.data.scenes import one_object
+from descend.data.streams.arrays import generator
+from descend.data.toys.scenes import COLOURS as NAMES
+from descend.data.toys.scenes import one_object
 from descend.labs._training import train
 from descend.losses.contrastive import grouped_n_pair
 from descend.metrics.retrieval import hits
 from descend.models.bert import Bert, BertConfig
 from descend.models.vit import ViT, ViTConfig
-from descend.nn.windows import GlobalWindow
+from descend.nn.attention.sliding_window import GlobalWindow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

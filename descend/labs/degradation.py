@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
-from descend.nn.residual import channels_last
+from descend.nn.convolution.residual import channels_last
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from descend.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from descend.nn.recurrent_decoders import Context
+from descend.nn.recurrent.decoders import Context
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from descend.labs._training import train
 from descend.losses.classification import cross_entropy
-from descend.nn.attention import Attention
-from descend.nn.watch import attention_maps
+from descend.nn.attention.maps import attention_maps
+from descend.nn.attention.multi_head import Attention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

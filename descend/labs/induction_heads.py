@@ -27,9 +27,9 @@ from torch import Tensor, nn
 
 from descend.labs._training import train
 from descend.losses.classification import cross_entropy
-from descend.nn.attention import Attention
-from descend.nn.relative_bias import ClippedRelativeBias
-from descend.nn.watch import attention_maps
+from descend.nn.attention.maps import attention_maps
+from descend.nn.attention.multi_head import Attention
+from descend.nn.attention.relative_bias import ClippedRelativeBias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.losses.regression import absolute_error, squared_error
 from descend.losses.risk import per_example
 from descend.optim.schedules import linear

@@ -22,7 +22,7 @@ import torch
 from descend.labs.induction_heads import LENGTH, PRICE, VOCAB, repeated, texts, trained
 from descend.metrics.attention_maps import distance
 from descend.metrics.probe import probe_accuracy
-from descend.nn.watch import attention_maps
+from descend.nn.attention.maps import attention_maps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

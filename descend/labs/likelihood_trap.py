@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.data.text import Text, Windows
+from descend.data.text.plain import Text, Windows
 from descend.labs._training import train
 from descend.losses.language import causal_lm_loss, token_losses
 from descend.metrics.repetition import distinct, loop_length

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.init import forget_bias_
-from descend.nn.recurrent import Cell, Recurrent
-from descend.nn.sequence_heads import AttentionPool, LastState
+from descend.nn.recurrent.heads import AttentionPool, LastState
+from descend.nn.recurrent.layers import Cell, Recurrent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

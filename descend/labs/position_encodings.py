@@ -24,9 +24,8 @@ from torch import Tensor, nn
 from descend.errors import Mistake
 from descend.labs._training import train
 from descend.losses.classification import cross_entropy
-from descend.nn.attention import Attention
-from descend.nn.mlp import MLP
-from descend.nn.positions import (
+from descend.nn.attention.multi_head import Attention
+from descend.nn.attention.positions import (
     AddPositions,
     Alibi,
     AppendPositions,
@@ -35,8 +34,9 @@ from descend.nn.positions import (
     LearnedPositions,
     SinusoidalPositions,
 )
-from descend.nn.relative_bias import ClippedRelativeBias
-from descend.nn.rotary import Rope
+from descend.nn.attention.relative_bias import ClippedRelativeBias
+from descend.nn.attention.rotary import Rope
+from descend.nn.mlp import MLP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

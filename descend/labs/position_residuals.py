@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.metrics.probe import probe_accuracy
+from descend.nn.attention.positions import AddPositions, SinusoidalPositions
 from descend.nn.encoder import Encoder, EncoderBlock, WithoutResidual
-from descend.nn.positions import AddPositions, SinusoidalPositions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.data.spans import Corruption, corrupt
+from descend.data.text.spans import Corruption, corrupt
 from descend.losses.classification import cross_entropy
 from descend.models.t5 import T5, Parts, T5Config, feed_forward, initialize
 from descend.nn.add_norm import Stack
-from descend.nn.relative_bias import CausalRelativeBias, RelativeBias
-from descend.ops.attention import additive, causal_mask
+from descend.nn.attention.relative_bias import CausalRelativeBias, RelativeBias
+from descend.ops.attention.dot_product import additive, causal_mask
 from descend.ops.teacher_forcing import shift_right
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.labs._training import train
-from descend.nn.residual import Residual
+from descend.nn.convolution.residual import Residual
 from descend.theory.residual_paths import linear_stack, mean_path_length, paths_by_length, sum_over_paths
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.data.digits import embedded
+from descend.data.images.digits import embedded
 from descend.labs._training import train
 from descend.metrics.equivariance import rotated
-from descend.nn.rotation_convolution import BesselConv2d, RICConv2d
-from descend.ops.filters import apply, kernel
-from descend.ops.resampling import bilinear
+from descend.nn.convolution.rotation import BesselConv2d, RICConv2d
+from descend.ops.images.filters import apply, kernel
+from descend.ops.images.resampling import bilinear
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

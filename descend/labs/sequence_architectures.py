@@ -29,8 +29,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.nn.attention import attend
-from descend.ops.attention import attention
+from descend.nn.attention.multi_head import attend
+from descend.ops.attention.dot_product import attention
 from descend.theory.attention_cost import fitted_exponent
 from descend.theory.sequence_cost import ATTENTION, LSTM, RNN
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.data.arrays import generator
-from descend.data.scenes import scenes
+from descend.data.streams.arrays import generator
+from descend.data.toys.scenes import scenes
 from descend.labs._training import train
 from descend.losses.segmentation import mask_cross_entropy
 from descend.metrics.segmentation import near_boundary

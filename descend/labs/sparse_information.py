@@ -21,9 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from descend.nn.attention.self_attention import SelfAttention
+from descend.nn.attention.sliding_window import GlobalWindow, WindowAttention
 from descend.nn.encoder import EncoderBlock
-from descend.nn.self_attention import SelfAttention
-from descend.nn.windows import GlobalWindow, WindowAttention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

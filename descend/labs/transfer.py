@@ -24,9 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.classic.head import fit_head
-from descend.data.few_images import board
-from descend.data.scenes import COLOURS, SHAPES, one_object
-from descend.inside.representations import representations
+from descend.data.images.few_images import board
+from descend.data.toys.scenes import COLOURS, SHAPES, one_object
+from descend.interpret.representations import representations
 from descend.labs._training import train
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
 

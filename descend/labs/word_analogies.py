@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.data.contexts import cooccurrence, one_each
-from descend.data.planted import NOUNS, WORDS, nouns_and_features, quadruples
+from descend.data.text.contexts import cooccurrence, one_each
+from descend.data.toys.toy_language import NOUNS, WORDS, nouns_and_features, quadruples
 from descend.metrics.geometry import anisotropy, centred, class_contrast, flat_map, mean_direction, projection
 from descend.metrics.word_vectors import analogy_accuracy
 from descend.models.word_vectors import SkipGram, WordVectorsConfig

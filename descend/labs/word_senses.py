@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.data.planted import AMBIGUOUS, SENSE_WORDS, two_senses
+from descend.data.toys.toy_language import AMBIGUOUS, SENSE_WORDS, two_senses
 from descend.losses.language import causal_lm_loss
 from descend.models.gpt2 import GPT2, GPT2Config
-from descend.ops.vectors import unit
+from descend.ops.math.vectors import unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

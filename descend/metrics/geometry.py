@@ -19,7 +19,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from descend.ops.vectors import unit
+from descend.ops.math.vectors import unit
 
 
 def anisotropy(e: Tensor) -> Tensor:

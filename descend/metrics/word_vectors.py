@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake, nearest
-from descend.ops.vectors import unit
+from descend.ops.math.vectors import unit
 
 
 def neighbours(e: Tensor, query: Tensor, k: int, exclude: Sequence[int] = ()) -> tuple[Tensor, Tensor]:

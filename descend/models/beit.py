@@ -6,7 +6,7 @@
     logits_i = W norm(H⁽ᴸ⁾)_i + b                            over v visual tokens, at hidden patches only
     classes: W norm(mean_i H⁽ᴸ⁾_i) + b                       mean over the patches, without the class token
 
-About 40% of the patches are hidden, in blocks (`descend.ops.block_mask`). Visual tokens are what a tokenizer makes of
+About 40% of the patches are hidden, in blocks (`ops.images.block_mask`). Visual tokens are what a tokenizer makes of
 each patch. The paper has the 8,192 codes of a discrete VAE; `descend.nn.codebook` is a substitute that is learned in a
 second, the nearest of v typical patches. Keys have no bias: it would add the same number to all scores of a query.
 MF names BEiT without a formula; all of this is the paper's and of its released checkpoints.
@@ -25,9 +25,9 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.vit import IMAGENET, block_keys, initial, one_number, pair
+from descend.nn.attention.grid_bias import GridBias
 from descend.nn.drop_path import DropPath, path_rates
 from descend.nn.encoder import Encoder, PreNormBlock
-from descend.nn.grid_bias import GridBias
 from descend.nn.image_tokens import POSITION
 from descend.nn.patches import PatchEmbedding, grid_of
 from descend.weights.labels import Labels

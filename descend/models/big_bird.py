@@ -8,7 +8,7 @@ transformers draws for layer l from the seed l (numpy's generator of old), among
 1024, 3072 and 4096 tokens have the plan of the paper, among the first 1024 tokens. In evaluation transformers draws
 none and lists the first block r times more, so that its keys count 1 + r times: a bias of log(1 + r) on their scores.
 So does this model, to give the same numbers. Random blocks at all times, of the whole text, are
-`descend.nn.blocks.BigBirdAttention`: the book's form. The published files are of the class for pre-training.
+`nn.attention.big_bird.BigBirdAttention`: the book's form. The published files are of the class for pre-training.
 
 Systems: bigbird
 """
@@ -24,11 +24,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.models.bert import Encoded, encoder_keys, linear_keys, norm_keys, normal_init
-from descend.nn.blocks import BigBirdAttention, big_bird_plan
+from descend.nn.attention.big_bird import BigBirdAttention, big_bird_plan
+from descend.nn.attention.self_attention import SelfAttention
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.gelu import GELUTanh
 from descend.nn.heads import MaskedHead, Pooler
-from descend.nn.self_attention import SelfAttention
 from descend.nn.text_embeddings import TextEmbeddings
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

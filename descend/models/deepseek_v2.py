@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.mistral import AROUND, GATED, Block
-from descend.nn.decoder import CachedDecoder, Ends
+from descend.nn.attention.latent import LatentAttention, LatentBlock, LatentSizes
+from descend.nn.attention.rotary import Rope, rope_of_older_files
+from descend.nn.decoding.cached import CachedDecoder, Ends
 from descend.nn.experts import Experts, Router, Routing, SharedExperts
 from descend.nn.gated_mlp import GatedMLP
-from descend.nn.latent_attention import LatentAttention, LatentBlock, LatentSizes
-from descend.nn.rotary import Rope, rope_of_older_files
 from descend.ops.routing import best_groups, gates, top_k
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

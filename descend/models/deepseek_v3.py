@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from descend.models.deepseek_v2 import KEYS as V2_KEYS
 from descend.models.deepseek_v2 import LAYOUT as V2
 from descend.models.deepseek_v2 import DeepseekV2
+from descend.nn.attention.rotary import Rope
 from descend.nn.experts import Router, Routing
-from descend.nn.rotary import Rope
 from descend.ops.routing import best_groups
 from descend.weights.layout import Layout
 from descend.weights.rules import rename

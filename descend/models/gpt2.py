@@ -24,8 +24,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.attention import CausalSelfAttention
-from descend.nn.decoder import CachedDecoder, DecodingBlock, Ends
+from descend.nn.attention.multi_head import CausalSelfAttention
+from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.theory.residual import residual_layers, residual_scale

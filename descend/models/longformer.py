@@ -9,7 +9,7 @@ away cannot pass through L windows; through one global token it passes in two la
 Which tokens are global: `roles` (b, t) is 0 for padding, 1 for a token, 2 for a global one. The classifier takes the
 first token by itself, question answering the question (all before the first separator); masked language modelling has
 none unless it is told. Global rows have projections of their own, as released; MF 35.5 and its cost take the same ones
-(`descend.nn.windows.GlobalWindow`). The released model has no dilation (`WindowAttention` has it).
+(`descend.nn.attention.sliding_window.GlobalWindow`). The released model has no dilation (`WindowAttention` has it).
 
 Systems: longformer
 """
@@ -24,10 +24,10 @@ from torch import Tensor, nn
 
 from descend.models.bert import Encoded, encoder_keys, linear_keys, normal_init
 from descend.models.roberta import positions
+from descend.nn.attention.sliding_window import SeparateGlobalWindow
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.heads import MaskedHead, Pooler, SpanHead
 from descend.nn.text_embeddings import TextEmbeddings
-from descend.nn.windows import SeparateGlobalWindow
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

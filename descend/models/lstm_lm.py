@@ -17,8 +17,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.recurrent import Cell, Recurrent
-from descend.nn.stateful_decoder import StatefulDecoder, right
+from descend.nn.decoding.stateful import StatefulDecoder, right
+from descend.nn.recurrent.layers import Cell, Recurrent
 from descend.ops.sequences import last
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

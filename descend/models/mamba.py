@@ -2,7 +2,7 @@
 
     x_0 = E[token],   x_l = x_{l-1} + Selective(RMSNorm(x_{l-1})),   logits = RMSNorm(x_depth) Eᵀ
 
-The input chooses the step Δ, what is written (B) and what is read (C): `descend.nn.state_space`. A whole sequence is
+The input chooses the step Δ, what is written (B) and what is read (C): `nn.recurrent.state_space`. A whole sequence is
 one scan, linear in its length; in writing every token costs the same, from a state of depth · inner · (n + k - 1)
 numbers. inner = expand · width; Δ has rank ⌈width/16⌉. DLN names the model only; the form is the released one.
 
@@ -19,8 +19,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.state_space import Remembered, Selective
-from descend.nn.stateful_decoder import StatefulDecoder
+from descend.nn.decoding.stateful import StatefulDecoder
+from descend.nn.recurrent.state_space import Remembered, Selective
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename, tie

@@ -18,10 +18,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.causal_window import WindowAttention
-from descend.nn.decoder import CachedDecoder, DecodingBlock, Ends
+from descend.nn.attention.causal_window import WindowAttention
+from descend.nn.attention.rotary import Rope, rope_of_older_files
+from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
-from descend.nn.rotary import Rope, rope_of_older_files
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename

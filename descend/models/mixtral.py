@@ -20,8 +20,8 @@ from torch import nn
 
 from descend.models.mistral import AROUND, ATTENTION, Mistral, MistralConfig
 from descend.models.mistral import LAYOUT as MISTRAL
+from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.experts import Experts, MixtureOfExperts, Router
-from descend.nn.rotary import Rope, rope_of_older_files
 from descend.weights.layout import Layout
 from descend.weights.rules import rename, stack
 

@@ -24,7 +24,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.conv_unit import ConvUnit, SameConv2d
+from descend.nn.convolution.unit import ConvUnit, SameConv2d
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

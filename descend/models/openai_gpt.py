@@ -20,8 +20,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.attention import CausalSelfAttention
-from descend.nn.decoder import CachedDecoder, Ends, PostNormBlock
+from descend.nn.attention.multi_head import CausalSelfAttention
+from descend.nn.decoding.cached import CachedDecoder, Ends, PostNormBlock
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.weights.layout import Layout

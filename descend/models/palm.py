@@ -22,10 +22,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.attention import Attention
-from descend.nn.decoder import CachedDecoder, Ends, ParallelBlock
+from descend.nn.attention.multi_head import Attention
+from descend.nn.attention.rotary import Rope
+from descend.nn.decoding.cached import CachedDecoder, Ends, ParallelBlock
 from descend.nn.gated_mlp import GatedMLP
-from descend.nn.rotary import Rope
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename

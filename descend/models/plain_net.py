@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.nn.residual import ConvNorm, PlainBlock, channels_last, stages
+from descend.nn.convolution.residual import ConvNorm, PlainBlock, channels_last, stages
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import BATCH_NORM, rename

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.nn.residual import Preactivation, PreactivationBottleneck, channels_last, convolution, stages
+from descend.nn.convolution.residual import Preactivation, PreactivationBottleneck, channels_last, convolution, stages
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import BATCH_NORM, rename

@@ -8,8 +8,8 @@
     50, 101, 152    bottleneck blocks  (3, 4, 6, 3), (3, 4, 23, 3), (3, 8, 36, 3)          three layers each
     layers = 1 + (layers of a block) · Σ depths + 1        projections are not counted
 
-The blocks are those of `descend.nn.residual`. A stage begins with a projection where shapes change; all other shortcuts
-are the identity. The stride of a bottleneck is in its 3×3 convolution, or in the first 1×1 (the paper:
+The blocks are those of `nn/convolution/residual.py`. A stage begins with a projection where shapes change; all other
+shortcuts are the identity. The stride of a bottleneck is in its 3×3 convolution, or in the first 1×1 (the paper:
 `stride_first`). Erratum: MF (22.14) prints a max-pool without padding, which makes 55 of 112; 56 needs padding 1.
 `pyramid` gives the maps of all stages (MF's F2 .. F5). `TORCHVISION` has the names of torchvision's files.
 
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.nn.residual import BasicBlock, BottleneckBlock, ConvNorm, channels_last, stages
+from descend.nn.convolution.residual import BasicBlock, BottleneckBlock, ConvNorm, channels_last, stages
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

@@ -5,10 +5,10 @@
     head      logits = W f + b                             f: the mean of the last maps over their pixels
 
 He et al. (2015) trained n = 3, 5, 7, 9, 18, 200 on CIFAR-10 with w = 16: 20 to 1202 layers. Where shapes change the
-shortcut drops pixels and pads with zeros ("option A"), so residual and plain nets have equally many weights. The block
-names what stands where (`descend.nn.residual`): residual, plain, preactivation and the other placements. Blocks that
-end in a bare sum are followed by BN and ReLU before the head; the stem of the two that begin with an activation is a
-bare convolution.
+shortcut drops pixels and pads with zeros ("option A"), so residual and plain nets have equally many weights. The
+block names what stands where (`nn.convolution.residual`): residual, plain, preactivation and the other placements.
+Blocks that end in a bare sum are followed by BN and ReLU before the head; the stem of the two that begin with an
+activation is a bare convolution.
 
 Systems: resnet
 """
@@ -22,7 +22,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.residual import (
+from descend.nn.convolution.residual import (
     BasicBlock,
     ConvNorm,
     NormAfterSum,

@@ -2,7 +2,7 @@
 
     h_t^0 = norm(E_tok[x_t] + E_pos[pad + t])            t = 1, 2, ..: positions begin behind the padding token's number
     blocks as in BERT, norm after the sum                 (MF 34.3 writes them norm first; the released ones are not)
-    min E_x E_M L_MLM(x, M)                               a new mask M each time (`descend.data.masking.Dynamic`)
+    min E_x E_M L_MLM(x, M)                               a new mask M each time (`descend.data.text.masking.Dynamic`)
 
 With pad = 1 positions are 2, 3, .. and a text of 512 tokens needs 514 rows. Padding keeps the row of `pad`. The files
 hold one segment row, added to every token: a constant. The classifier has a tanh layer of its own, no pooler.

@@ -24,10 +24,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.recurrent import Cell, Recurrent, Summed
-from descend.nn.recurrent_decoders import Carried, Context, Current, EveryStep, FromStart, Previous, Score
-from descend.nn.source_decoder import evaluating
-from descend.nn.stateful_decoder import StatefulDecoder
+from descend.nn.decoding.stateful import StatefulDecoder
+from descend.nn.decoding.with_source import evaluating
+from descend.nn.recurrent.decoders import Carried, Context, Current, EveryStep, FromStart, Previous, Score
+from descend.nn.recurrent.layers import Cell, Recurrent, Summed
 from descend.ops.sequences import real
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

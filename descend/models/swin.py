@@ -26,10 +26,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from descend.nn.attention.shifted_window import ImageWindowAttention
 from descend.nn.drop_path import DropPath, path_rates
 from descend.nn.mlp import MLP
 from descend.nn.patches import PatchEmbedding
-from descend.nn.window_attention import ImageWindowAttention
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained

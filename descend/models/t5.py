@@ -28,12 +28,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.nn.add_norm import PreNorm, Stack
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
+from descend.nn.attention.relative_bias import CausalRelativeBias, RelativeBias
+from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluating
 from descend.nn.encoder_decoder import DecoderLayer, EncoderLayer, visible
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
-from descend.nn.relative_bias import CausalRelativeBias, RelativeBias
-from descend.nn.source_decoder import ANY_LENGTH, SourceDecoder, Target, evaluating
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, drop, rename, tie, untied

@@ -19,8 +19,8 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.recurrent import Cell, Concatenated, Recurrent, Summed
-from descend.nn.sequence_heads import AttentionPool, EachStep, LastState
+from descend.nn.recurrent.heads import AttentionPool, EachStep, LastState
+from descend.nn.recurrent.layers import Cell, Concatenated, Recurrent, Summed
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename

@@ -33,12 +33,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.nn.add_norm import PostNorm
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
+from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluating
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.encoder_decoder import DecoderLayer, visible
 from descend.nn.mlp import MLP
-from descend.nn.source_decoder import ANY_LENGTH, SourceDecoder, Target, evaluating
-from descend.ops.positions import sinusoidal
+from descend.ops.attention.positions import sinusoidal
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename

@@ -12,7 +12,7 @@ Parameters: C P² d + d + d + (N + 1) d + depth (12 d² + 13 d) + 2 d + (d + 1) 
 Erratum: MF prints 307M for Large. With patches of 16 it has 304.3M; 306.5M is the count with patches of 32.
 
 `at_side` is the same model for images of another side (positions interpolated in two dimensions), `fine_tuned` one that
-starts from it with a new head. `descend.nn.watch.attention_maps(model, x)` gives every layer's attention.
+starts from it with a new head. `descend.nn.attention.maps.attention_maps(model, x)` gives every layer's attention.
 
 Systems: vit, class-token, vit-pretrain-finetune
 """

@@ -23,7 +23,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from descend.nn.conv_unit import ConvUnit
+from descend.nn.convolution.unit import ConvUnit
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import batch_norm, rename

@@ -25,9 +25,9 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
 from descend.nn.mlp import MLP
-from descend.ops.attention import padding_mask
+from descend.ops.attention.dot_product import padding_mask
 
 
 def key_mask(mask: Tensor | None, t: int) -> Tensor | None:

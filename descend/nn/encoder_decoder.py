@@ -17,8 +17,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from descend.nn.add_norm import AddNorm
-from descend.nn.attention import Attention, split_heads
-from descend.ops.attention import scores, weigh
+from descend.nn.attention.multi_head import Attention, split_heads
+from descend.ops.attention.dot_product import scores, weigh
 
 
 def visible(real: Tensor | None, bias: Tensor | None = None) -> Tensor | None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from descend.nn.attention.positions_2d import resize_positions
 from descend.nn.patches import PatchEmbedding, grid_of
-from descend.nn.positions_2d import resize_positions
 
 POSITION = 0.3  # standard deviation of positions at the start
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from descend.errors import Mistake, nearest
-from descend.recipes.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe
 
 
 def names() -> list[str]:

@@ -4,14 +4,14 @@ descend train beit-digits --out runs/beit
 descend train beit-digits-classify --start.path runs/beit
 """
 
-from descend.data.digits import Digits
-from descend.data.hidden_patches import Hiding
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.hidden_patches import Hiding
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.masked_images import MaskedImages
 from descend.models.beit import BeitConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.masked_images import MaskedImages
-from descend.train.protocol import Loop
 
 RECIPE = MaskedImages(
     about="a small BEiT learns images without classes by filling in hidden patches (--data.path FOLDER)",

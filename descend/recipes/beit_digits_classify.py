@@ -1,12 +1,12 @@
 """beit-digits-classify: the BEiT of beit-digits learns the classes, from nothing or from --start.path RUN."""
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.beit import BeitConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a small BEiT classifies digits, from nothing or from a pre-trained one (--start.path runs/beit)",

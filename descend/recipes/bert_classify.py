@@ -1,11 +1,11 @@
 """bert-classify: from which chapter of the Python documentation is a passage? New, or from a trained encoder."""
 
-from descend.data.labelled_text import LabelledText
+from descend.data.text.labelled import LabelledText
+from descend.engine.protocol import Loop
+from descend.kinds.classify_text import TextRecipe
+from descend.kinds.encoder import EncoderSize
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.classify_text import TextRecipe
-from descend.recipes.kinds.encoder import EncoderSize
-from descend.train.protocol import Loop
 
 RECIPE = TextRecipe(
     about="a BERT classifies texts (--data.path FILE.jsonl or .tsv), from nothing or from --model.path FOLDER",

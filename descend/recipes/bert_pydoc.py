@@ -1,11 +1,11 @@
 """bert-pydoc: a small BERT learns to fill in blanks of the Python documentation. No download, minutes on a laptop."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.encoder import EncoderSize
+from descend.kinds.masked import MaskedRecipe
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.encoder import EncoderSize
-from descend.recipes.kinds.masked import MaskedRecipe
-from descend.train.protocol import Loop
 
 RECIPE = MaskedRecipe(
     about="a small BERT fills in blanks of the Python documentation (or any text: --data.path FILE)",

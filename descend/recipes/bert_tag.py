@@ -1,11 +1,11 @@
 """bert-tag: keyword, name, string or comment? Every word of Python source gets its kind from the words around it."""
 
-from descend.data.tagged_text import TaggedText
+from descend.data.text.tagged import TaggedText
+from descend.engine.protocol import Loop
+from descend.kinds.encoder import EncoderSize
+from descend.kinds.tag_text import TagRecipe
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.encoder import EncoderSize
-from descend.recipes.kinds.tag_text import TagRecipe
-from descend.train.protocol import Loop
 
 RECIPE = TagRecipe(
     about="a BERT tags words (--data.path FILE.jsonl or CoNLL), from nothing or from --model.path FOLDER",

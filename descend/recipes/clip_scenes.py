@@ -1,12 +1,12 @@
 """clip-scenes: CLIP learns from captioned scenes, then names colours and shapes that it never saw together."""
 
-from descend.data.captions import Captions
+from descend.data.images.captions import Captions
+from descend.engine.protocol import Loop
+from descend.kinds.contrastive import ContrastRecipe
 from descend.models.clip_resnet import ClipResNetConfig
 from descend.models.clip_text_model import ClipTextConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.contrast import ContrastRecipe
-from descend.train.protocol import Loop
 
 RECIPE = ContrastRecipe(
     about="CLIP with a residual network on generated scenes with captions (or your own: --data.path PAIRS.jsonl)",

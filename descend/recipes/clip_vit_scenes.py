@@ -1,13 +1,13 @@
 """clip-vit-scenes: CLIP with a vision transformer, as transformers opens it, learns from captioned scenes."""
 
-from descend.data.captions import Captions
+from descend.data.images.captions import Captions
+from descend.engine.protocol import Loop
+from descend.kinds.contrastive import ContrastRecipe
 from descend.models.clip import ClipConfig
 from descend.models.clip_text_model import ClipTextConfig
 from descend.models.clip_vision_model import ClipVisionConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.contrast import ContrastRecipe
-from descend.train.protocol import Loop
 
 RECIPE = ContrastRecipe(
     about="CLIP with a vision transformer on generated scenes with captions (or your own: --data.path PAIRS.jsonl)",

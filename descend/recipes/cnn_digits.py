@@ -1,12 +1,12 @@
 """cnn-digits: a typical convolutional network reads handwritten digits. The data ships with scikit-learn."""
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.typical_cnn import TypicalCNNConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a typical CNN on handwritten digits (or pictures of your own: --data.path FOLDER)",

@@ -1,11 +1,11 @@
 """cnn-images: pictures of your own, one folder a class: --data.path FOLDER. Else generated scenes, by shape."""
 
-from descend.data.pictures import Pictures
+from descend.data.images.source import Pictures
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.resnet import ResNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a small residual network on pictures of your own (--data.path FOLDER of class folders)",

@@ -4,13 +4,13 @@ Q overshoots while the target network still climbs to 1/(1 − γ) = 100; a high
 phase quickly and settles after it. Only the evaluation, not the training return, shows it: exploration goes on.
 """
 
-from descend.data.replay import Explore
+from descend.data.control.replay import Explore
+from descend.engine.protocol import Loop
+from descend.kinds.control import DeepQ, Memory
 from descend.models.q_network import QNetworkConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.control import DeepQ, Memory
 from descend.tasks.dqn import Hard
-from descend.train.protocol import Loop
 
 RECIPE = DeepQ(
     about="deep Q-learning with replay balances a pole (or another --data.env with discrete actions)",

@@ -1,11 +1,11 @@
 """encdec-scenes: an encoder-decoder without skips on generated scenes; loses the detail that a U-Net keeps."""
 
-from descend.data.masks import Masks
+from descend.data.images.masks import Masks
+from descend.engine.protocol import Loop
+from descend.kinds.segment import SegmentImages
 from descend.models.conv_encoder_decoder import ConvEncoderDecoderConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.segment import SegmentImages
-from descend.train.protocol import Loop
 
 RECIPE = SegmentImages(
     about="Encoder-decoder without skips segments generated scenes: compare unet-scenes",

@@ -1,11 +1,11 @@
 """fcn-scenes: a small FCN-8s finds the shapes in generated scenes; coarser at the edges than a U-Net."""
 
-from descend.data.masks import Masks
+from descend.data.images.masks import Masks
+from descend.engine.protocol import Loop
+from descend.kinds.segment import SegmentImages
 from descend.models.fcn import FCNConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.segment import SegmentImages
-from descend.train.protocol import Loop
 
 RECIPE = SegmentImages(
     about="FCN-8s with a small backbone segments generated scenes (or your own: --data.path FOLDER)",

@@ -1,10 +1,10 @@
 """gan-mixture: a generator and a discriminator play on a ring of eight Gaussians; every lost mode shows."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.mixture import AdversarialPoints, Players, Points
 from descend.models.gan import GANConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.mixture import AdversarialPoints, Players, Points
-from descend.train.protocol import Loop
 
 RECIPE = AdversarialPoints(
     about="a GAN on a ring of 8 Gaussians: modes covered and share of good points",

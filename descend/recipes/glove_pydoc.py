@@ -1,10 +1,10 @@
 """glove-pydoc: GloVe word vectors, from the table of which words stand together in the text that ships with Python."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.words import LearnWords
 from descend.models.word_vectors import WordVectorsConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.words import LearnWords
-from descend.train.protocol import Loop
 
 RECIPE = LearnWords(
     about="GloVe word vectors of the Python documentation (or any text: --data.path FILE)",

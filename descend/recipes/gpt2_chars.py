@@ -1,11 +1,11 @@
 """gpt2-chars: character by character at nanoGPT's CPU size: 4 layers, width 128, context 64, batch 12, 2000 steps."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.language import LanguageRecipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.language import LanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = LanguageRecipe(
     about="a character-level GPT-2 of nanoGPT's CPU size (any text: --data.path FILE)",

@@ -1,11 +1,11 @@
 """gpt2-shakespeare: the best character-level model of a book that 20 minutes on two cores allow."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.language import LanguageRecipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.language import LanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = LanguageRecipe(
     about="a character-level GPT-2 for a book of a million letters (--data.path FILE)",

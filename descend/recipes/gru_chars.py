@@ -1,11 +1,11 @@
 """gru-chars: a GRU learns the Python documentation character by character, by truncated BPTT."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.recurrent_language import RecurrentLanguageRecipe
 from descend.models.lstm_lm import RecurrentLMConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.recurrent_language import RecurrentLanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = RecurrentLanguageRecipe(
     about="a character-level GRU (any text: --data.path FILE)",

@@ -1,12 +1,12 @@
 """lenet-digits: LeNet-5 at its published size reads handwritten digits. The data ships with scikit-learn."""
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.lenet import LeNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="LeNet-5 on handwritten digits (or MNIST files: --data.path FOLDER)",

@@ -3,13 +3,13 @@
 The paper of 1998 reports 0.95% test error, 99.05% right, without distortions of the training images.
 """
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.lenet import LeNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="LeNet-5 at MNIST's size (--data.path FOLDER of the IDX files; else the embedded digits)",

@@ -1,11 +1,11 @@
 """llama-pydoc: a small LLaMA learns the language reference that ships with Python. No download, minutes on a laptop."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.language import LanguageRecipe
 from descend.models.llama import LlamaConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.language import LanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = LanguageRecipe(
     about="a small LLaMA on the Python documentation (or any text: --data.path FILE)",

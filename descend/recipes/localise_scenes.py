@@ -1,10 +1,10 @@
 """localise-scenes: a backbone with two heads says what the one object of a scene is, and draws its box."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.localise import LocaliseImages, OneObject
 from descend.models.localiser import LocaliserConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.localise import LocaliseImages, OneObject
-from descend.train.protocol import Loop
 
 RECIPE = LocaliseImages(
     about="class and box of the one object in a generated scene (smooth L1 on the box)",

@@ -1,11 +1,11 @@
 """lstm-attention-translate: an LSTM that looks back at the whole source at every word (Bahdanau 2014)."""
 
-from descend.data.text_to_text import TextPairs
+from descend.data.text.text_to_text import TextPairs
+from descend.engine.protocol import Loop
+from descend.kinds.pairs import PairsRecipe
 from descend.models.seq2seq import Seq2SeqConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.pairs import PairsRecipe
-from descend.train.protocol import Loop
 
 RECIPE = PairsRecipe(
     about="an LSTM encoder-decoder with attention on number words (or parallel text: --data.path FOLDER)",

@@ -1,11 +1,11 @@
 """lstm-pydoc: an LSTM learns the language reference that ships with Python, by truncated BPTT. No download."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.recurrent_language import RecurrentLanguageRecipe
 from descend.models.lstm_lm import RecurrentLMConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.recurrent_language import RecurrentLanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = RecurrentLanguageRecipe(
     about="an LSTM on the Python documentation (or any text: --data.path FILE; --model.cell rnn or gru)",

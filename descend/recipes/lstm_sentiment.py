@@ -1,11 +1,11 @@
 """lstm-sentiment: Att-BLSTM tells good opinions from bad ones; your texts: --data.path FILE or FOLDER."""
 
-from descend.data.opinions import Opinions
+from descend.data.text.sentiment import Opinions
+from descend.engine.protocol import Loop
+from descend.kinds.sentiment import OpinionRecipe
 from descend.models.text_classifier import TextClassifierConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.opinions import OpinionRecipe
-from descend.train.protocol import Loop
 
 RECIPE = OpinionRecipe(
     about="a bidirectional LSTM with attention classifies texts (--data.path FILE.tsv, .jsonl or a FOLDER of parts)",

@@ -1,11 +1,11 @@
 """lstm-translate: an LSTM reads the source into one state and writes the target from it (MF 17.1)."""
 
-from descend.data.text_to_text import TextPairs
+from descend.data.text.text_to_text import TextPairs
+from descend.engine.protocol import Loop
+from descend.kinds.pairs import PairsRecipe
 from descend.models.seq2seq import Seq2SeqConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.pairs import PairsRecipe
-from descend.train.protocol import Loop
 
 RECIPE = PairsRecipe(
     about="an LSTM encoder-decoder with a fixed context on number words (or parallel text: --data.path FOLDER)",

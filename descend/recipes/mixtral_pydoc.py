@@ -1,11 +1,11 @@
 """mixtral-pydoc: a small Mixtral, eight experts of which a token meets two, learns the Python language reference."""
 
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.protocol import Loop
+from descend.kinds.experts_language import ExpertsLanguageRecipe
 from descend.models.mixtral import MixtralConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.experts_language import ExpertsLanguageRecipe
-from descend.train.protocol import Loop
 
 RECIPE = ExpertsLanguageRecipe(
     about="a small Mixtral on the Python documentation (or any text: --data.path FILE)",

@@ -1,11 +1,11 @@
 """mlp-breast-cancer: benign or malignant, from 30 measurements of cell nuclei. The data ships with scikit-learn."""
 
-from descend.data.tables import Table
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.kinds.table import Balance, LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.table import Balance, LearnTable
-from descend.train.protocol import Loop
 
 RECIPE = LearnTable(
     about="a multilayer perceptron on 569 biopsies: benign or malignant by 30 measurements",

@@ -1,11 +1,11 @@
 """mlp-csv: a multilayer perceptron on a table of your own: --data.path FILE.csv --data.target COLUMN."""
 
-from descend.data.tables import Table
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.table import LearnTable
-from descend.train.protocol import Loop
 
 RECIPE = LearnTable(
     about="a multilayer perceptron on your own CSV (--data.path FILE --data.target COLUMN); here: prices of homes",

@@ -1,11 +1,11 @@
 """mlp-diabetes: progression of the disease after a year, from ten measurements. The data ships with scikit-learn."""
 
-from descend.data.tables import Table
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.table import LearnTable
-from descend.train.protocol import Loop
 
 RECIPE = LearnTable(
     about="a multilayer perceptron on 442 patients: progression of diabetes, a regression",

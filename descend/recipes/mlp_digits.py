@@ -1,12 +1,12 @@
 """mlp-digits: a multilayer perceptron reads handwritten digits. The data ships with scikit-learn."""
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a multilayer perceptron on handwritten digits, warped a little each time",

@@ -1,11 +1,11 @@
 """mlp-lbfgs-digits: a multilayer perceptron learns digits by a second-order method, every step on all the images."""
 
-from descend.data.digits import Digits
+from descend.data.images.digits import Digits
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import LBFGS
 from descend.optim.schedules import Constant
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a multilayer perceptron on handwritten digits, by L-BFGS on the whole data",

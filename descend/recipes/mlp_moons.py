@@ -1,11 +1,11 @@
 """mlp-moons: two half moons in the plane, and the boundary that a multilayer perceptron draws between them."""
 
-from descend.data.tables import Table
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.table import LearnTable
-from descend.train.protocol import Loop
 
 RECIPE = LearnTable(
     about="a multilayer perceptron on two moons (--data.embedded circles, xor, factory); the report draws its boundary",

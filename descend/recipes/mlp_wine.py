@@ -1,11 +1,11 @@
 """mlp-wine: three cultivars of wine told apart by 13 chemical measurements. The data ships with scikit-learn."""
 
-from descend.data.tables import Table
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.table import LearnTable
-from descend.train.protocol import Loop
 
 RECIPE = LearnTable(
     about="a multilayer perceptron on 178 wines: three cultivars by 13 measurements",

@@ -1,11 +1,11 @@
 """ppo-cartpole: an actor and a critic balance a pole, from rollouts of sixteen carts. No download."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.control import Play, ProximalPolicy
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.control import Play, ProximalPolicy
 from descend.tasks.ppo import Proximal
-from descend.train.protocol import Loop
 
 RECIPE = ProximalPolicy(
     about="proximal policy optimization balances a pole (or acts in another --data.env)",

@@ -1,11 +1,11 @@
 """ppo-pendulum: the same towers swing a pendulum up and hold it; an action is a torque, a number in [−2, 2]."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.control import Play, ProximalPolicy
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.control import Play, ProximalPolicy
 from descend.tasks.ppo import Proximal
-from descend.train.protocol import Loop
 
 RECIPE = ProximalPolicy(
     about="proximal policy optimization with continuous actions swings a pendulum up",

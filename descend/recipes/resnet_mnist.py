@@ -1,12 +1,12 @@
 """resnet-mnist: a ResNet of 14 layers for MNIST: --data.path FOLDER of its IDX files, else the embedded digits."""
 
-from descend.data.digits import Digits
-from descend.data.warp import Warp
+from descend.data.images.digits import Digits
+from descend.data.images.warp import Warp
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.resnet_cifar import ResNetCifarConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="a ResNet of 14 layers for MNIST (--data.path FOLDER of the IDX files; else the embedded digits)",

@@ -1,10 +1,10 @@
 """skip-gram-pydoc: word vectors by skip-gram with negative sampling, from the text that ships with Python."""
 
+from descend.engine.protocol import Loop
+from descend.kinds.words import LearnWords
 from descend.models.word_vectors import WordVectorsConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.recipes.kinds.words import LearnWords
-from descend.train.protocol import Loop
 
 RECIPE = LearnWords(
     about="skip-gram word vectors of the Python documentation (or any text: --data.path FILE)",

@@ -1,11 +1,11 @@
 """t5-tasks: one small T5 learns three tasks by their prefixes: numbers to words, dates to ISO, sums."""
 
-from descend.data.text_to_text import TextPairs
+from descend.data.text.text_to_text import TextPairs
+from descend.engine.protocol import Loop
+from descend.kinds.pairs import PairsRecipe
 from descend.models.t5 import T5Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.pairs import PairsRecipe
-from descend.train.protocol import Loop
 
 RECIPE = PairsRecipe(
     about="a small T5 on text-to-text tasks: number words, dates, sums (or pairs of yours: --data.path FILE)",

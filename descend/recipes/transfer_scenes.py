@@ -5,12 +5,12 @@ descend train transfer-scenes --start.path runs/first                           
 descend train transfer-scenes --start.path runs/first --start.freeze all                       the head alone
 """
 
-from descend.data.few_images import FewPictures
+from descend.data.images.few_images import FewPictures
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.resnet_cifar import ResNetCifarConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 
 RECIPE = ClassifyImages(
     about="few images of new classes, from nothing or from --start.path RUN; your images: --data.path FOLDER",

@@ -1,11 +1,11 @@
 """transformer-translate: the Transformer of 2017 translates, by default numbers into words."""
 
-from descend.data.text_to_text import TextPairs
+from descend.data.text.text_to_text import TextPairs
+from descend.engine.protocol import Loop
+from descend.kinds.pairs import PairsRecipe
 from descend.models.transformer import TransformerConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.pairs import PairsRecipe
-from descend.train.protocol import Loop
 
 RECIPE = PairsRecipe(
     about="the Transformer on number words (or parallel text: --data.path FOLDER --data.tokenizer bpe)",

@@ -1,11 +1,11 @@
 """unet-scenes: a U-Net finds the shapes in generated scenes, pixel by pixel; or the classes of your own masks."""
 
-from descend.data.masks import Masks
+from descend.data.images.masks import Masks
+from descend.engine.protocol import Loop
+from descend.kinds.segment import SegmentImages
 from descend.models.unet import UNetConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.recipes.kinds.segment import SegmentImages
-from descend.train.protocol import Loop
 
 RECIPE = SegmentImages(
     about="U-Net segments generated scenes (or your own: --data.path FOLDER with images/ and masks/)",

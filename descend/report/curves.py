@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from html import escape
 
+from descend.engine.progress import steady
 from descend.report.exhibits import legend
 from descend.report.history import History, number
 from descend.report.svg import Series, chart, smooth
-from descend.train.progress import steady
 
 FEW = 100  # points below which a curve is drawn as it is
 

@@ -16,7 +16,7 @@ from descend.report.svg import Series, chart
 from descend.report.words import words
 
 if TYPE_CHECKING:
-    from descend.train.protocol import Exhibit
+    from descend.engine.protocol import Exhibit
 
 DOTS = 2000  # points of a cloud that are drawn
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from descend.engine.progress import clock, short, steady
 from descend.report.curves import loss_card, small_cards
 from descend.report.exhibits import section
 from descend.report.history import History, number, read
 from descend.report.style import CSS, SCRIPT
-from descend.train.progress import clock, short, steady
 
 if TYPE_CHECKING:
-    from descend.train.protocol import Exhibit
+    from descend.engine.protocol import Exhibit
 
 ORDER = ("model", "data", "optim", "schedule", "loop")  # as a recipe is written
 

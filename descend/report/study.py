@@ -7,11 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from descend.engine.progress import clock, steady
 from descend.report.decades import decades
 from descend.report.exhibits import legend
 from descend.report.page import page, shown
 from descend.report.svg import Series, chart
-from descend.train.progress import clock, steady
 
 CURVES = 60  # trials whose curves are drawn
 

@@ -14,7 +14,7 @@ from descend.report.svg import Series
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from descend.train.sweep import Curve
+    from descend.engine.lr_range import Curve
 
 BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .,-~=+*#"
 

@@ -4,7 +4,7 @@
     step(y_i)       ->  z_{i+1} = logits(· | prompt, y_1 … y_i)
 
 Every search and every sampler of this folder is written over these calls and knows no model. A model with a key-value
-cache brings its own fast decoder (`descend.nn.decoder`); `Recompute` makes one of any causal function and is the
+cache brings its own fast decoder (`nn.decoding.cached`); `Recompute` makes one of any causal function and is the
 reference that the fast one is compared with.
 """
 

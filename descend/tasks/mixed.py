@@ -1,4 +1,4 @@
-"""Classification of mixed images: soft labels in the proportion of the pixels (`data/mixing.py`).
+"""Classification of mixed images: soft labels in the proportion of the pixels (`data/images/mixing.py`).
 
     minimise (1/b) Σ_i −Σ_k y'_ik log softmax(model(x'_i))_k        x', y' = MixUp or CutMix of the batch
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from descend.data.mixing import CutMix, MixUp
+from descend.data.images.mixing import CutMix, MixUp
 from descend.losses.classification import cross_entropy, soft_cross_entropy
 from descend.metrics.classification import correct
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from descend.data.arrays import generator
+from descend.data.streams.arrays import generator
 from descend.losses.reinforcement import ppo_loss, value_loss
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors

@@ -21,7 +21,7 @@ from descend.losses.language import causal_lm_loss, token_losses
 
 
 class TruncatedLanguage(nn.Module):
-    """x and y (b, t), the track of each row, and whether it is fresh (`descend.data.tracks`)."""
+    """x and y (b, t), the track of each row, and whether it is fresh (`descend.data.text.tracks`)."""
 
     players = ("model",)
     model: Any  # with start(batch) -> state (n, depth, b, d) and carry(tokens, state) -> logits, state

@@ -18,7 +18,7 @@ def coverage(family: str | None = None) -> dict[str, Any]:
     """What is built so far, of all families or of one:
 
     {"families": {"losses": {"systems": 18, "claimed": 3, "tested": 3, "proven": 3}, ...},
-     "systems": {slug: {"claimed": ["descend/ops/attention.py:1", ...], "tested": [test, ...], "proven": true}, ...}}
+     "systems": {slug: {"claimed": ["descend/ops/softmax.py:1", ...], "tested": [test, ...], "proven": true}, ...}}
     """
     found = standings()
     if family is not None:

@@ -9,10 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from descend.doctor.examine import Examination, examine
-from descend.doctor.signs import Finding
+from descend.diagnosis.examine import Examination, examine
+from descend.diagnosis.signs import Finding
+from descend.engine.run import Run
 from descend.errors import Mistake
-from descend.train.run import Run
 from descend.verbs.table import table
 
 WIDTH = 100

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from descend.engine.run import Run
+from descend.engine.training import mean_scores
+from descend.kinds.saved import from_json
 from descend.models import load
-from descend.recipes.kinds.saved import from_json
-from descend.train.run import Run
-from descend.train.training import mean_scores
 
 
 def evaluate(run: str | Path, checkpoint: str = "best") -> dict[str, Any]:

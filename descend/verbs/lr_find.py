@@ -12,14 +12,14 @@ import torch
 import tyro
 
 from descend import recipes
+from descend.engine import hardware
+from descend.engine.distributed import World
+from descend.engine.lr_range import Curve, sweep
+from descend.engine.training import Training
 from descend.errors import Mistake
-from descend.recipes.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe
 from descend.report.sweep import figure, spark, sweep_page
-from descend.study.space import difference
-from descend.train import hardware
-from descend.train.distributed import World
-from descend.train.sweep import Curve, sweep
-from descend.train.training import Training
+from descend.tuning.space import difference
 from descend.verbs.flags import parse
 from descend.verbs.lab import check
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import torch
 
-from descend.recipes.kinds.recipe import Recipe
-from descend.train import hardware
-from descend.train.distributed import World
-from descend.train.protocol import Loop
-from descend.train.training import Training
+from descend.engine import hardware
+from descend.engine.distributed import World
+from descend.engine.protocol import Loop
+from descend.engine.training import Training
+from descend.kinds.recipe import Recipe
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from descend import recipes
-from descend.recipes.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe
 from descend.verbs.flags import parse
 from descend.verbs.measure import measure
 

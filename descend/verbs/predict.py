@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from descend.errors import Mistake
-from descend.recipes.kinds import table
-from descend.recipes.kinds.answers import (
+from descend.inference.answers import (
     Answer,
     Seen,
     Trained,
@@ -25,6 +24,7 @@ from descend.recipes.kinds.answers import (
     text_answers,
     texts_of,
 )
+from descend.kinds import table
 
 BAR = 30  # characters of a bar at 100%
 SIDES = ("left", "top", "right", "bottom")  # of a box
@@ -82,15 +82,15 @@ def drawn(trained: Trained, seen: Seen) -> list[list[np.ndarray]]:
 
 def boxed(pixels: torch.Tensor, boxes: torch.Tensor) -> list[list[np.ndarray]]:
     """The picture, and the same with its box, row by row."""
-    from descend.recipes.kinds.localise import FOUND, outlined
+    from descend.kinds.localise import FOUND, outlined
 
     return [[as_bytes(p), as_bytes(o)] for p, o in zip(pixels, outlined(pixels, boxes, FOUND), strict=True)]
 
 
 def heats(trained: Trained, seen: Seen) -> list[list[np.ndarray]]:
     """The picture, and the heat for its likeliest class, row by row."""
-    from descend.inside.overlay import overlaid
-    from descend.recipes.kinds.images_inside import heat_of
+    from descend.interpret.overlay import overlaid
+    from descend.views.images import heat_of
 
     rows = []
     for x, pixels in zip(seen.x.split(16), seen.pixels.split(16), strict=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from descend.recipes.kinds.saved import from_json
-from descend.train.fit import Result
-from descend.train.run import Run
+from descend.engine.fit import Result
+from descend.engine.run import Run
+from descend.kinds.saved import from_json
 from descend.verbs.start import continue_run
 from descend.verbs.train import tell
 

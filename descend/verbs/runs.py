@@ -6,9 +6,9 @@ import json as json_format
 from pathlib import Path
 from typing import Any
 
+from descend.engine.progress import clock
 from descend.errors import Mistake
 from descend.report.history import History, number, read
-from descend.train.progress import clock
 from descend.verbs.table import table
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import torch
 
-from descend.doctor.live import Watcher
+from descend.diagnosis.live import Watcher
+from descend.engine import hardware
+from descend.engine.distributed import World, join
+from descend.engine.fit import Display, Result, fit
+from descend.engine.progress import Progress, Quiet
+from descend.engine.protocol import Exhibit, Parts
+from descend.engine.run import Run
+from descend.kinds.recipe import Recipe
+from descend.kinds.saved import to_json
 from descend.models import load
-from descend.recipes.kinds.recipe import Recipe
-from descend.recipes.kinds.saved import to_json
 from descend.report import write as write_report
-from descend.train import hardware
-from descend.train.distributed import World, join
-from descend.train.fit import Display, Result, fit
-from descend.train.progress import Progress, Quiet
-from descend.train.protocol import Exhibit, Parts
-from descend.train.run import Run
 
 
 def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str, Any]:

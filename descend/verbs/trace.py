@@ -12,12 +12,12 @@ import tyro
 
 from descend.errors import Mistake
 from descend.report.page import page
-from descend.trace.examples import EXAMPLES
-from descend.trace.expression import read_values
-from descend.trace.page import body
-from descend.trace.result import Trace, traced
-from descend.trace.sources import source
-from descend.trace.table import as_json
+from descend.tracing.examples import EXAMPLES
+from descend.tracing.expression import read_values
+from descend.tracing.page import body
+from descend.tracing.result import Trace, traced
+from descend.tracing.sources import source
+from descend.tracing.table import as_json
 
 
 def trace(

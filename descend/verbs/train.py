@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import tyro
 
 from descend import recipes
+from descend.engine.fit import Result
+from descend.engine.run import Run
 from descend.errors import Mistake
-from descend.recipes.kinds.recipe import Recipe
-from descend.train.fit import Result
-from descend.train.run import Run
+from descend.kinds.recipe import Recipe
 from descend.verbs.flags import parse, seconds
 from descend.verbs.measure import measure
 from descend.verbs.start import run_recipe, with_steps

@@ -8,9 +8,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from descend.study.study import STATES, Study
-from descend.train.fit import Display
-from descend.train.progress import Quiet, clock, steady
+from descend.engine.fit import Display
+from descend.engine.progress import Quiet, clock, steady
+from descend.tuning.study import STATES, Study
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial

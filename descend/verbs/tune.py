@@ -15,17 +15,17 @@ import torch
 import tyro
 
 from descend import recipes
+from descend.engine import checkpoint
+from descend.engine.fit import Display, Result
+from descend.engine.run import Run
 from descend.errors import Mistake
-from descend.recipes.kinds.recipe import Recipe
-from descend.recipes.kinds.saved import from_json, to_json
+from descend.kinds.recipe import Recipe
+from descend.kinds.saved import from_json, to_json
 from descend.report import write as write_report
 from descend.report.study import write_study
-from descend.study.space import default_space, difference, space, typed
-from descend.study.study import Plan, Pruned, Pruner, Study, Train
-from descend.study.suggest import Sampler
-from descend.train import checkpoint
-from descend.train.fit import Display, Result
-from descend.train.run import Run
+from descend.tuning.space import default_space, difference, space, typed
+from descend.tuning.study import Plan, Pruned, Pruner, Study, Train
+from descend.tuning.suggest import Sampler
 from descend.verbs.flags import parse, seconds
 from descend.verbs.start import continue_run, run_recipe
 from descend.verbs.train import Order as TrainOrder

@@ -15,7 +15,7 @@ from descend.autodiff.transformer import (
     initial,
     loss_and_gradients,
 )
-from descend.ops.attention import padding_mask
+from descend.ops.attention.dot_product import padding_mask
 from tests.close import close
 
 pytestmark = pytest.mark.system("transformer-manual-backward")

@@ -8,7 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from descend.classic.kernel import gaussian, perceptron, polynomial, polynomial_features, ridge
-from descend.data.plane import circles, xor
+from descend.data.toys.plane import circles, xor
 from descend.errors import Mistake
 from descend.theory.perceptron import separable
 from tests.close import close

@@ -10,16 +10,17 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
-    0: ("ops", "theory", "native", "errors"),
-    1: ("nn", "losses", "metrics", "optim", "text", "sampling", "weights", "autodiff", "inside"),
+    0: ("contracts", "errors", "ops", "theory", "native", "web"),
+    1: ("nn", "losses", "metrics", "optim", "text", "weights", "autodiff", "interpret", "sampling"),
     2: ("models", "classic", "data"),
-    3: ("tasks", "train"),
-    4: ("recipes",),
-    5: ("labs", "report", "trace", "study", "doctor"),
-    6: ("catalog",),
-    7: ("verbs",),
-    8: ("cli", "__init__"),
-    9: ("__main__",),
+    3: ("tasks", "engine", "views"),
+    4: ("kinds",),
+    5: ("recipes", "pipelines", "inference"),
+    6: ("labs", "report", "tracing", "diagnosis", "tuning"),
+    7: ("catalog", "serve", "export", "studio"),
+    8: ("verbs",),
+    9: ("cli", "__init__"),
+    10: ("__main__",),
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names}
 

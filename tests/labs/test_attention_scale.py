@@ -11,7 +11,7 @@ import torch
 from descend import labs
 from descend.errors import Mistake
 from descend.labs.attention_scale import CLAIM, SIZES, figure, gradient_norm, look, measure, verdict
-from descend.ops.attention import scores, unscaled_attention
+from descend.ops.attention.dot_product import scores, unscaled_attention
 from tests.close import close
 
 SLUG = "attention-scaling-analysis"

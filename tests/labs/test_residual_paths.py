@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from descend.labs.residual_paths import BLOCKS, PLAIN, WIDTH, Tower, figure, layer, lesions, measure, shrunk, verdict
-from descend.nn.residual import Residual
+from descend.nn.convolution.residual import Residual
 from tests.close import close
 
 SLUG = "residual-stack-analysis"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from descend.metrics.attention_maps import distance, entropy, mass_at, pattern, pattern_scores, report
-from descend.ops.attention import weigh
+from descend.ops.attention.dot_product import weigh
 from tests.close import close
 
 SLUG = "attention-maps-analysis"

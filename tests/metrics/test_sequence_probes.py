@@ -9,7 +9,7 @@ from torch import nn
 from descend.metrics.sequence_probes import context_effect, distance_effect, lengths_taken, order_effect
 from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
 from descend.nn.fixed_window import WindowPredictor
-from descend.nn.recurrent import Recurrent
+from descend.nn.recurrent.layers import Recurrent
 
 VOCAB = 9
 WORDS = torch.tensor([[1, 2, 3]])

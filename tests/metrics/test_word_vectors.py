@@ -7,7 +7,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
-from descend.data.planted import FEATURES, NOUNS, quadruples
+from descend.data.toys.toy_language import FEATURES, NOUNS, quadruples
 from descend.errors import Mistake
 from descend.metrics.geometry import (
     anisotropy,

@@ -19,9 +19,9 @@ from descend.models.big_bird import (
     paper_blocks,
     released_blocks,
 )
-from descend.nn.self_attention import SelfAttention
-from descend.ops.attention import weigh
-from descend.ops.patterns import block_counts, of_tokens
+from descend.nn.attention.self_attention import SelfAttention
+from descend.ops.attention.dot_product import weigh
+from descend.ops.attention.patterns import block_counts, of_tokens
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
 

@@ -13,7 +13,7 @@ from torch import Tensor
 import descend
 from descend.errors import Mistake
 from descend.models.llama import TINY, Llama
-from descend.nn.rotary import Rope
+from descend.nn.attention.rotary import Rope
 from tests.close import close
 from tests.models.peers import check_both_ways, check_generation, random_peer
 

@@ -14,7 +14,7 @@ import descend
 from descend.errors import Mistake
 from descend.models.longformer import TINY, LongformerForMaskedLM, LongformerForSequenceClassification, Windows
 from descend.models.roberta import RobertaConfig, RobertaForMaskedLM
-from descend.nn.windows import GlobalWindow
+from descend.nn.attention.sliding_window import GlobalWindow
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
 

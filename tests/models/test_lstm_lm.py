@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.lstm_lm import TINY, RecurrentLM, RecurrentLMConfig
-from descend.nn.recurrent import Cell
+from descend.nn.recurrent.layers import Cell
 from descend.sampling.beam import beam_search
 from descend.sampling.decoder import Recompute
 from descend.sampling.generate import generate

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from descend.models.palm import TINY, Block, Palm
-from descend.nn.rotary import Rope, rotate
-from descend.ops.attention import attention, causal_mask
+from descend.nn.attention.rotary import Rope, rotate
+from descend.ops.attention.dot_product import attention, causal_mask
 from tests.close import close
 
 

@@ -18,7 +18,7 @@ from descend.models.preactivation_resnet import PreactivationResNet
 from descend.models.resnet import SIZES, TINY, TORCHVISION, ResNet, ResNetConfig
 from descend.models.resnet_cifar import BLOCKS, ResNetCifar, ResNetCifarConfig
 from descend.models.resnet_cifar import SIZES as CIFAR
-from descend.nn.residual import BasicBlock, BottleneckBlock
+from descend.nn.convolution.residual import BasicBlock, BottleneckBlock
 from descend.weights.flat import read_flat, write_flat
 from descend.weights.labels import Labels
 from tests.close import close

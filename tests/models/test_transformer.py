@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.transformer import PARAMETERS, TINY, Transformer, TransformerConfig
-from descend.ops.positions import sinusoidal
+from descend.ops.attention.positions import sinusoidal
 from descend.ops.teacher_forcing import shift_right
 from descend.sampling.beam import beam_search
 from descend.sampling.decoder import Recompute

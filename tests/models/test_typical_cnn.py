@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as F
 
-from descend.data.augment import Augment, Mirror, Shift
+from descend.data.images.augment import Augment, Mirror, Shift
 from descend.models.typical_cnn import TypicalCNN, TypicalCNNConfig, dense_share, parameters_of, ranges
 from descend.models.vgg import SIZES as VGGS
 from descend.models.vgg import VGG

@@ -14,7 +14,7 @@ import descend
 from descend.errors import Mistake
 from descend.losses.classification import cross_entropy
 from descend.models.vit import TINY, ViT, ViTConfig, ViTForImageClassification, fine_tuned
-from descend.nn.watch import attention_maps
+from descend.nn.attention.maps import attention_maps
 from descend.weights.labels import Labels
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from descend.native.build import library
 from descend.native.windows import attend, attention
-from descend.nn.window_attention import ImageWindowAttention
+from descend.nn.attention.shifted_window import ImageWindowAttention
 from tests.close import close
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C++ compiler here")

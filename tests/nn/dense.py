@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from descend.ops.attention import attention
+from descend.ops.attention.dot_product import attention
 
 
 def qkv(t: int, heads: int = 2, size: int = 4, seed: int = 0) -> list[Tensor]:

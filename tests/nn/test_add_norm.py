@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.add_norm import AddNorm, PostNorm, PreNorm, Stack
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
 from descend.nn.encoder_decoder import EncoderLayer
 from descend.nn.mlp import MLP
 from tests.close import close

@@ -17,7 +17,7 @@ from descend.nn.dropout import (
     keeping,
     mask_probabilities,
 )
-from descend.ops.attention import attention
+from descend.ops.attention.dot_product import attention
 from tests.close import close
 
 pytestmark = pytest.mark.system("dropout")

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.transformer import decoder_block
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
+from descend.nn.decoding.with_source import SourceDecoder, Target
 from descend.nn.encoder_decoder import DecoderLayer, attention_weights, visible
-from descend.nn.source_decoder import SourceDecoder, Target
 from tests.close import close
 
 BLOCK, CROSS = "transformer-decoder-block", "cross-attention"

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from descend.nn.fixed_window import EmbeddedWindow, FlatClassifier, PlaceTable, WindowPredictor, input_size
-from descend.nn.recurrent import Recurrent
-from descend.nn.sequence_heads import LastState
+from descend.nn.recurrent.heads import LastState
+from descend.nn.recurrent.layers import Recurrent
 from descend.ops.sequences import flat_one_hot
 from tests.close import close
 

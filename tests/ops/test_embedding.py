@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from descend.models.gpt2 import SIZES
-from descend.ops.backward import embedding_backward
+from descend.ops.backward.layers import embedding_backward
 from descend.ops.embedding import lookup, lookup_by_product, lookup_columns, one_hot, parameters
 from tests.close import close
 

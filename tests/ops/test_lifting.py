@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from descend.data.plane import factory, xor
+from descend.data.toys.plane import factory, xor
 from descend.models.mlp import MLP, MLPConfig
 from descend.ops.lifting import XOR_CORNERS, density_scores, feature_map, xor_of_relus, xor_of_steps
 from descend.theory.perceptron import separable

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.engine import checkpoint
+from descend.engine.distributed import World
+from descend.engine.protocol import Loop, Parts
+from descend.engine.training import Training
 from descend.optim.schedules import Cosine
-from descend.train import checkpoint
-from descend.train.distributed import World
-from descend.train.protocol import Loop, Parts
-from descend.train.training import Training
 from tests.optim.problems import OWN, TORCH, name
 
 

@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import nn
 
+from descend.engine.state import pack, unpack
 from descend.errors import Mistake
 from descend.optim import book_rules as book
 from descend.optim import elementwise, rules
 from descend.optim.conjugate import PolakRibiere
 from descend.optim.lion import Lion
 from descend.optim.trajectory import quadratic, rosenbrock
-from descend.train.state import pack, unpack
 from tests.close import close
 from tests.optim.problems import OWN, TORCH, descend, name, problem, train
 

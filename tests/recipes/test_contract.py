@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from descend import recipes
+from descend.engine.distributed import World
+from descend.engine.state import pack, unpack
+from descend.engine.training import Training
 from descend.errors import Mistake
-from descend.recipes.kinds.recipe import Recipe
-from descend.recipes.kinds.saved import from_json, to_json
-from descend.train.distributed import World
-from descend.train.state import pack, unpack
-from descend.train.training import Training
+from descend.kinds.recipe import Recipe
+from descend.kinds.saved import from_json, to_json
 
 
 def start(recipe: Recipe) -> Training:
@@ -68,8 +68,8 @@ def test_an_unknown_recipe_is_answered_with_the_nearest() -> None:
     [
         ({"class": "os:system"}, "is not a recipe's class|not part of descend"),
         ({"class": "subprocess_x:Popen"}, "not part of descend"),
-        ({"class": "descend.train.protocol:Loop", "stepz": 3}, "no field 'stepz'"),
-        ({"class": "descend.train.protocol:Loup"}, "does not exist"),
+        ({"class": "descend.engine.protocol:Loop", "stepz": 3}, "no field 'stepz'"),
+        ({"class": "descend.engine.protocol:Loup"}, "does not exist"),
     ],
 )
 def test_foreign_classes_and_fields_are_refused(values: dict[str, Any], message: str) -> None:

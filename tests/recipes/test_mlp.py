@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from descend import recipes
-from descend.data.tables import Table
-from descend.train.training import mean_scores
-from tests.train.small import training
+from descend.data.tables.source import Table
+from descend.engine.training import mean_scores
+from tests.engine.small import training
 
 
 def accuracy(recipe: Any, steps: int) -> float:

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from descend import recipes
-from descend.data.text import Text
+from descend.data.text.plain import Text
+from descend.engine.training import mean_scores
 from descend.errors import Mistake
-from descend.recipes.kinds.opinions import classify
-from descend.train.training import mean_scores
+from descend.kinds.sentiment import classify
 from descend.verbs.generate import generate
-from tests.train.small import text_file, training
+from tests.engine.small import text_file, training
 
 
 def small_text(name: str, folder: Path) -> Any:

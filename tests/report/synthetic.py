@@ -17,7 +17,7 @@ def make_run(
         "name": "gpt2-pydoc",
         "about": "a <small> model",
         "values": {
-            "class": "descend.recipes.kinds.language:LanguageRecipe",
+            "class": "descend.kinds.language:LanguageRecipe",
             "model": {"class": "descend.models.gpt2:GPT2Config", "width": 32, "dropout": 0.0},
             "optim": {"class": "descend.optim.rules:AdamW", "lr": 0.003},
             "loop": {"steps": steps, "watch": "min loss", **loop},

@@ -10,8 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
+from descend.engine.protocol import Exhibit
 from descend.report.exhibits import section
-from descend.train.protocol import Exhibit
 
 
 def shown(kind: str, content: Any) -> str:

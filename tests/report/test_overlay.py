@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from descend.engine.protocol import Exhibit
 from descend.report.exhibits import section
 from descend.report.overlay import VOID, errors, masks, overlay, palette
-from descend.train.protocol import Exhibit
 from tests.close import close
 
 COLOURS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

@@ -5,8 +5,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from descend.engine.protocol import Exhibit
 from descend.report import write
-from descend.train.protocol import Exhibit
 from tests.report.synthetic import make_run
 
 VOID = {"meta", "img", "br", "line", "circle", "polyline", "rect", "image"}

@@ -9,8 +9,8 @@ import re
 import numpy as np
 from PIL import Image
 
+from descend.engine.protocol import Exhibit
 from descend.report.exhibits import section
-from descend.train.protocol import Exhibit
 
 REGIONS = {
     "x": [0.0, 2.0],

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from descend.engine.lr_range import curve, rate
 from descend.report.decades import decades
 from descend.report.study import write_study
 from descend.report.svg import Series
 from descend.report.sweep import figure, spark, sweep_page
-from descend.train.sweep import curve, rate
 
 
 def found() -> dict[str, Any]:

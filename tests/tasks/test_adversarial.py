@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.engine.distributed import World
+from descend.engine.protocol import Loop, Parts
+from descend.engine.training import Training
 from descend.losses.adversarial import discriminator_loss, non_saturating, saturating
 from descend.optim.rules import SGD
 from descend.optim.schedules import Constant
 from descend.tasks.adversarial import Adversarial
-from descend.train.distributed import World
-from descend.train.protocol import Loop, Parts
-from descend.train.training import Training
 from tests.close import close
 
 pytestmark = pytest.mark.system("gan")

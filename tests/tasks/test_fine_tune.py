@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from descend.data.arrays import Shuffled
-from descend.data.masking import Corruption, Dynamic, Masking
+from descend.data.streams.arrays import Shuffled
+from descend.data.text.masking import Corruption, Dynamic, Masking
 from descend.models.bert import (
     TINY,
     BertForMaskedLM,

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from descend.data.arrays import Shuffled
-from descend.data.masking import Corruption, Dynamic, Masking, masked
+from descend.data.streams.arrays import Shuffled
+from descend.data.text.masking import Corruption, Dynamic, Masking, masked
 from descend.metrics.by_frequency import accuracy_by_frequency
 from descend.models.bert import TINY, BertForMaskedLM, BertForPreTraining
 from descend.models.roberta import TINY as TINY_ROBERTA

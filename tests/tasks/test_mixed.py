@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from descend.data.mixing import CutMix, MixUp
+from descend.data.images.mixing import CutMix, MixUp
 from descend.losses.classification import cross_entropy
 from descend.tasks.mixed import ClassifyMixed
 from tests.close import close

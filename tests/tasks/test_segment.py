@@ -7,12 +7,12 @@ import torch
 from sklearn.metrics import jaccard_score
 from torch import Tensor, nn
 
-from descend.data.arrays import generator
-from descend.data.scenes import COLOURS, one_object
+from descend.data.streams.arrays import generator
+from descend.data.toys.scenes import COLOURS, one_object
+from descend.engine.training import mean_scores
 from descend.losses.segmentation import VOID, dice_loss, mask_cross_entropy
 from descend.models.unet import UNet, UNetConfig
 from descend.tasks.segment import Segment
-from descend.train.training import mean_scores
 from tests.close import close
 
 pytestmark = pytest.mark.system("semantic-segmentation-task")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from descend.data.spans import CorruptedWindows, Corruption
+from descend.data.text.spans import CorruptedWindows, Corruption
 from descend.models.t5 import T5, T5Config
 from descend.models.transformer import Transformer, TransformerConfig
 from descend.ops.teacher_forcing import Exponential, InverseSigmoid, Linear, mixed, shift_right

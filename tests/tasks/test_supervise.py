@@ -9,6 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from descend.engine.distributed import World
+from descend.engine.protocol import Loop, Parts
+from descend.engine.training import Training
 from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as TINY_GPT2
 from descend.models.mlp import MLP, MLPConfig
@@ -17,9 +20,6 @@ from descend.optim.schedules import Constant
 from descend.tasks.regress import Regress
 from descend.tasks.supervise import CLASSES, NUMBERS, YES_OR_NO, Head, Supervise, squared_error
 from descend.tasks.weighted import ClassifyWeighted
-from descend.train.distributed import World
-from descend.train.protocol import Loop, Parts
-from descend.train.training import Training
 from tests.close import close
 
 Z = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

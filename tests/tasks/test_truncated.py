@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from descend.data.tracks import Tracks
+from descend.data.text.tracks import Tracks
 from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
 from descend.tasks.truncated import TruncatedLanguage
 from tests.close import close

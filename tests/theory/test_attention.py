@@ -9,8 +9,8 @@ import torch
 from scipy.stats import norm
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.nn.attention import split_heads
-from descend.ops.attention import attention, scores
+from descend.nn.attention.multi_head import split_heads
+from descend.ops.attention.dot_product import attention, scores
 from descend.theory.attention import (
     flops,
     head_columns,

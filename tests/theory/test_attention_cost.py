@@ -7,10 +7,10 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from descend.nn.attention.linear import linear_attend
 from descend.nn.encoder import EncoderBlock
-from descend.nn.linear_attention import linear_attend
-from descend.ops.attention import attention
-from descend.ops.patterns import pairs, window, with_global
+from descend.ops.attention.dot_product import attention
+from descend.ops.attention.patterns import pairs, window, with_global
 from descend.theory.attention import flops
 from descend.theory.attention_cost import (
     attention_multiplications,

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.nn.attention import Attention
+from descend.nn.attention.multi_head import Attention
 from descend.nn.encoder import EncoderBlock
 from descend.theory.encoder_decoder import cross_attention_flops, encoder_block_flops, quadratic_from
 

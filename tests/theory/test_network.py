@@ -110,7 +110,7 @@ def test_shared_layers_and_modes() -> None:
 
 def test_own_attention_kernel_is_counted() -> None:
     """4 b h t s k, whether torch's products or the library's kernel compute it."""
-    from descend.nn.attention import CausalSelfAttention
+    from descend.nn.attention.multi_head import CausalSelfAttention
 
     model = CausalSelfAttention(32, 4)
     rows = {row.name: row.flops for row in layers(model, torch.zeros(2, 6, 32)).layers}

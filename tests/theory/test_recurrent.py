@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from descend.ops.backward_recurrent import product, states, step_jacobians
+from descend.ops.backward.recurrent import product, states, step_jacobians
 from descend.ops.recurrent import RNN, Gates, Memory, lstm, lstm_opened
 from descend.theory.recurrent import (
     bottleneck,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.ops.attention import attention
+from descend.ops.attention.dot_product import attention
 from descend.theory.sequence_cost import (
     ATTENTION,
     LSTM,

@@ -7,7 +7,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from descend.models.swin import SIZES, SwinForImageClassification
-from descend.nn.window_attention import sees
+from descend.nn.attention.shifted_window import sees
 from descend.theory.window_cost import attention_macs, stages, swin_macs, window_macs, window_pairs
 
 

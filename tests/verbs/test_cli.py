@@ -71,7 +71,7 @@ def test_python_offers_the_same_verbs() -> None:
 def test_import_descend_is_light_and_train_stays_callable() -> None:
     code = (
         "import sys, descend; assert 'torch' not in sys.modules; assert callable(descend.train);"
-        "import descend.train.progress as p; assert p.clock(75) == '1:15'; assert callable(descend.train)"
+        "import descend.engine.progress as p; assert p.clock(75) == '1:15'; assert callable(descend.train)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

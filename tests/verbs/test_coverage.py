@@ -22,7 +22,7 @@ def test_the_json_has_exactly_this_shape(capsys: pytest.CaptureFixture[str]) -> 
     assert found["families"]["losses"]["systems"] == 18
     assert {tuple(f) for f in found["families"].values()} == {("systems", "claimed", "tested", "proven")}
     assert {tuple(s) for s in found["systems"].values()} == {("claimed", "tested", "proven")}
-    assert "descend/ops/attention.py:1" in found["systems"]["causal-mask"]["claimed"]
+    assert "descend/ops/attention/dot_product.py:1" in found["systems"]["causal-mask"]["claimed"]
 
 
 def test_families_sum_up_their_systems() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import descend
 from descend.cli import main
-from tests.doctor.patients import LOOP, WIDE, Sickness, digits, trained
+from tests.diagnosis.patients import LOOP, WIDE, Sickness, digits, trained
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> Non
     documented = set(re.findall(r"^\s{8}(\w[\w, ]*?)\s{2,}", explain.__doc__ or "", re.MULTILINE))
     names = {name for group in documented for name in group.split(", ")}
     assert set(found) == names
-    assert found["code"][0]["path"] == "descend/ops/attention.py"
+    assert found["code"][0]["path"] == "descend/ops/attention/dot_product.py"
     assert "softmax" in found["code"][0]["equation"]
     assert "Systems:" not in found["code"][0]["equation"]
     assert any("def causal_mask" in piece["text"] for piece in found["code"][0]["pieces"])
@@ -38,7 +38,13 @@ def test_json_has_the_documented_keys(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_terminal_shows_all_parts_without_colour_codes(capsys: pytest.CaptureFixture[str]) -> None:
     command("causal-mask")
     said = capsys.readouterr().out
-    for part in ("descend/ops/attention.py:1", "def causal_mask", "Vectors of meaning", "ERRATUM", "agrees"):
+    for part in (
+        "descend/ops/attention/dot_product.py:1",
+        "def causal_mask",
+        "Vectors of meaning",
+        "ERRATUM",
+        "agrees",
+    ):
         assert part in said
     assert "\x1b" not in said
     assert re.search(r"target +\[cat, sat", said), "words in brackets are not markup"
@@ -103,7 +109,7 @@ def test_prose_and_mathematics_are_told_apart() -> None:
 
 
 def test_the_code_shown_is_what_bears_the_name_and_what_it_uses() -> None:
-    _, pieces = read(Claim("scaled-dot-product-attention", "descend/ops/attention.py", 1, ""))
+    _, pieces = read(Claim("scaled-dot-product-attention", "descend/ops/attention/dot_product.py", 1, ""))
     assert [re.findall(r"def (\w+)", p.text)[0] for p in pieces] == ["scores", "attention", "weigh", "additive"]
     _, pieces = read(Claim("gpt-2", "descend/models/gpt2.py", 1, ""))
     shown = "\n".join(p.text for p in pieces)

@@ -36,7 +36,7 @@ def test_a_word_of_an_entry_name_is_enough() -> None:
 
 def test_it_says_where_the_code_is() -> None:
     [found] = find("causal mask", limit=1)
-    assert "descend/ops/attention.py:1" in found.at
+    assert "descend/ops/attention/dot_product.py:1" in found.at
     assert find("grouped query", limit=3)[0].family == "attention-transformers"
     assert len(find("attention", limit=3)) == 3
 
@@ -44,7 +44,7 @@ def test_it_says_where_the_code_is() -> None:
 def test_the_command_prints_slug_name_family_and_place(capsys: pytest.CaptureFixture[str]) -> None:
     command(("causal", "mask"), limit=1)
     said = capsys.readouterr().out
-    for part in ("causal-mask", "Causal mask", "attention-transformers", "descend/ops/attention.py:1"):
+    for part in ("causal-mask", "Causal mask", "attention-transformers", "descend/ops/attention/dot_product.py:1"):
         assert part in said
     assert "\x1b" not in said
 

@@ -11,7 +11,7 @@ import pytest
 import descend
 from descend.cli import main
 from descend.optim.rules import AdamW
-from tests.train.small import small, text_file
+from tests.engine.small import small, text_file
 from tests.verbs.test_train import WIDTHS
 
 pytestmark = pytest.mark.system("learning-rate-finder")

@@ -11,8 +11,8 @@ from PIL import Image
 
 import descend
 from descend import cli
-from descend.data.captions import Captions, caption_tokens, pixels
-from descend.data.images import Preprocessing
+from descend.data.images.captions import Captions, caption_tokens, pixels
+from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
 from descend.models import load
 from descend.models.bert import BertConfig, BertForSequenceClassification

@@ -59,9 +59,9 @@ def test_any_function_and_module() -> None:
 
 
 def test_the_package_is_still_there() -> None:
-    from descend.trace import record
+    from descend.tracing import record
 
-    assert record.__name__ == "descend.trace.record"
+    assert record.__name__ == "descend.tracing.record"
     assert callable(descend.trace)
     assert callable(descend.train)
 

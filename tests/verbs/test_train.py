@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from descend.cli import main
-from tests.train.small import text_file
+from tests.engine.small import text_file
 
 WIDTHS = ["--model.width", "16", "--model.depth", "1", "--model.heads", "2", "--model.context", "16"]
 SMALL = [*WIDTHS, "--batch", "4", "--threads", "1", "--quiet"]

@@ -18,15 +18,15 @@ import torch
 
 import descend
 from descend.cli import main
-from descend.data.digits import Digits
-from descend.data.images import Splits
+from descend.data.images.digits import Digits
+from descend.data.images.labelled import Splits
+from descend.engine.protocol import Loop
+from descend.kinds.images import ClassifyImages
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Constant
-from descend.recipes.kinds.images import ClassifyImages
-from descend.train.protocol import Loop
 from descend.verbs.trials import Live
-from tests.train.small import small, text_file
+from tests.engine.small import small, text_file
 from tests.verbs.test_train import WIDTHS
 
 SEARCH = ["--search", "optim.lr=1e-4..1e-1:log", "--search", "batch=2,4"]

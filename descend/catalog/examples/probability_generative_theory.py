@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.data.mixture import Mixture
+from descend.data.toys.mixture import Mixture
 
 
 def marginal(i: Inputs) -> Inputs:

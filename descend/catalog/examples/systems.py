@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.data.arrays import Shuffled
+from descend.data.streams.arrays import Shuffled
 from descend.metrics.classification import top_k
 from descend.optim.scaling import largest_loss, lost_below, smallest_subnormal, through_half
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.systems import examples
 from descend.metrics.attention_maps import report
-from descend.ops.attention import attention, unscaled_attention
-from descend.ops.attention_properties import equivariance_error, invariance_error, joint_rank
+from descend.ops.attention.dot_product import attention, unscaled_attention
+from descend.ops.attention.properties import equivariance_error, invariance_error, joint_rank
 
 
 def projected(w: list[Tensor]) -> Callable[[Tensor], Tensor]:

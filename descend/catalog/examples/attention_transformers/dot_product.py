@@ -7,7 +7,7 @@ from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.examples.attention_transformers.scaling import sign_scores
-from descend.ops.attention import attention, scores, unscaled_attention, weigh
+from descend.ops.attention.dot_product import attention, scores, unscaled_attention, weigh
 from descend.theory.attention import score_std
 
 

@@ -12,7 +12,7 @@ from descend.catalog.examples import Compute, Inputs, real
 from descend.models.transformer import Transformer, TransformerConfig, decoder_block
 from descend.nn.encoder import EncoderBlock
 from descend.nn.mlp import MLP
-from descend.ops.attention import attention, unscaled_attention
+from descend.ops.attention.dot_product import attention, unscaled_attention
 from descend.ops.teacher_forcing import shift_right
 from descend.theory.encoder_decoder import encoder_block_flops, quadratic_from
 

@@ -7,7 +7,7 @@ import math
 import torch
 
 from descend.catalog.examples import Compute, Inputs
-from descend.nn.attention import join_heads, split_heads
+from descend.nn.attention.multi_head import join_heads, split_heads
 from descend.theory import attention as theory
 
 

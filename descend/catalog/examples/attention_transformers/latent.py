@@ -7,9 +7,9 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs
 from descend.metrics.comparison import ascending, differences, wins
-from descend.nn.latent_attention import LatentAttention, LatentSizes
-from descend.ops.absorption import absorbed, absorbed_with_rope, spread
-from descend.ops.rotary import frequencies
+from descend.nn.attention.latent import LatentAttention, LatentSizes
+from descend.ops.attention.absorption import absorbed, absorbed_with_rope, spread
+from descend.ops.attention.rotary import frequencies
 from descend.theory.cache import cache_numbers, equivalent_groups, latent_cache_numbers
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.attention import scores
-from descend.ops.random_features import positive_variance, scaled, softmax_kernel, trigonometric_variance
+from descend.ops.attention.dot_product import scores
+from descend.ops.attention.random_features import positive_variance, scaled, softmax_kernel, trigonometric_variance
 from descend.theory.attention_cost import attention_multiplications, performer_multiplications
 
 

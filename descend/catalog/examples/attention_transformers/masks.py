@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.data.text import window
-from descend.ops.attention import additive, causal_mask, padding_mask, weigh
+from descend.data.text.plain import window
+from descend.ops.attention.dot_product import additive, causal_mask, padding_mask, weigh
 
 
 def causal_visibility(i: Inputs) -> Inputs:

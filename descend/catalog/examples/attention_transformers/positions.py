@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.nn.positions import AppendPositions, IndexPositions
-from descend.ops import positions
-from descend.ops.positions import band, shift, sinusoidal, wavelengths
-from descend.ops.rotary import frequencies
+from descend.nn.attention.positions import AppendPositions, IndexPositions
+from descend.ops.attention import positions
+from descend.ops.attention.positions import band, shift, sinusoidal, wavelengths
+from descend.ops.attention.rotary import frequencies
 
 
 def encoding(t: list[int], width: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs
-from descend.nn.relative_bias import ClippedRelativeBias, offsets
+from descend.nn.attention.relative_bias import ClippedRelativeBias, offsets
 
 
 def words_apart(i: Inputs) -> Inputs:

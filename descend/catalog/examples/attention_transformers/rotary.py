@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.attention import scores
-from descend.ops.rotary import frequencies, rotate_pairs, rotation
+from descend.ops.attention.dot_product import scores
+from descend.ops.attention.rotary import frequencies, rotate_pairs, rotation
 
 
 def turned(x: Tensor, angles: Tensor) -> Tensor:

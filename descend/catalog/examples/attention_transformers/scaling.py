@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.attention import scores, weigh
+from descend.ops.attention.dot_product import scores, weigh
 from descend.theory.attention import pair_softmax_slope, score_beyond, score_std
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.patterns import dilated, pairs, question_tokens, reach, strided, window, with_global
-from descend.ops.sparse import sparse_jacobian, sparse_softmax
+from descend.ops.attention.patterns import dilated, pairs, question_tokens, reach, strided, window, with_global
+from descend.ops.attention.sparse import sparse_jacobian, sparse_softmax
 from descend.theory.attention_cost import (
     causal_pairs,
     full_pairs,

@@ -9,8 +9,8 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs
 from descend.models.llama import Llama, LlamaConfig
-from descend.nn.attention import Attention
-from descend.ops.causal_window import window_entries
+from descend.nn.attention.multi_head import Attention
+from descend.ops.attention.causal_window import window_entries
 from descend.theory.cache import cache_numbers, group_of, per_device
 
 

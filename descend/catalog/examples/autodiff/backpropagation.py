@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.backward_mlp import (
+from descend.ops.backward.mlp import (
     Gradients,
     Step,
     backward_columns,
@@ -156,5 +156,5 @@ EXAMPLES: dict[str, Compute] = {
 
 SET_ASIDE: dict[str, str] = {
     "DLN-Backprop-delta-rules": "its one number, 1.1e-16, is a rounding error and depends on the machine; "
-    "tests/ops/test_backward_mlp.py compares the same network with autograd",
+    "tests/ops/backward/test_mlp.py compares the same network with autograd",
 }

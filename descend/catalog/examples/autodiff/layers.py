@@ -11,8 +11,9 @@ from torch.func import jacrev
 from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.attention import attention, scores
-from descend.ops.backward import (
+from descend.ops.attention.dot_product import attention, scores
+from descend.ops.backward.attention import attention_backward
+from descend.ops.backward.layers import (
     cross_entropy_backward,
     embedding_backward,
     layer_norm_backward,
@@ -22,7 +23,6 @@ from descend.ops.backward import (
     residual_backward,
     softmax_backward,
 )
-from descend.ops.backward_attention import attention_backward
 
 
 def slopes(f: Callable[..., Tensor], upstream: Tensor, *at: Tensor) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ from descend.models.alexnet import SIZES as ALEXNETS
 from descend.models.alexnet import TOP_5_ERROR, AlexNet, AlexNetConfig
 from descend.models.typical_cnn import TypicalCNN, TypicalCNNConfig, dense_share, parameters_of
 from descend.models.vgg import VGG, VGGConfig
-from descend.ops.shapes import flatten
+from descend.ops.math.shapes import flatten
 from descend.theory.convolution import conv_weights, receptive_field, stacks
 from descend.weights.pretrained import Pretrained
 

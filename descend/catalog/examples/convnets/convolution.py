@@ -8,9 +8,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.nn.convolution import SeparableConv2d
-from descend.ops import filters
-from descend.ops.convolution import (
+from descend.nn.convolution.layers import SeparableConv2d
+from descend.ops.images import filters
+from descend.ops.images.convolution import (
     Slide,
     convolve,
     convolve_fully,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.models.resnet import IMAGENET, SIZES, ResNet, ResNetConfig
-from descend.nn.residual import Residual, projection
+from descend.nn.convolution.residual import Residual, projection
 from descend.theory.convolution import output_size
 from descend.theory.residual_paths import (
     BOTTLENECK_SHARE,

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.metrics.equivariance import equivariance_error, shifted, turned
-from descend.ops.convolution import Slide, layer, padded
-from descend.ops.pooling import average_pool, max_pool
+from descend.ops.images.convolution import Slide, layer, padded
+from descend.ops.images.pooling import average_pool, max_pool
 from descend.theory.convolution import (
     dense_weights,
     exact_size,

@@ -7,7 +7,7 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.classic.glove import GloVeByTriples, sufficient_width
-from descend.data.contexts import pairs, windows
+from descend.data.text.contexts import pairs, windows
 from descend.losses.word_vectors import dot_products, negative_sampling
 from descend.models.word_vectors import SkipGram, WordVectorsConfig
 from descend.ops.activations import sigmoid

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 
 from descend.catalog.examples import Compute, Inputs
-from descend.data.masking import Masking
+from descend.data.text.masking import Masking
 from descend.losses.masked import masked_lm_gradients, masked_lm_loss
 from descend.models.bert import Bert, BertConfig, BertForPreTraining
 from descend.nn.encoder import EncoderBlock

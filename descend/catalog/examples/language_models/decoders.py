@@ -17,7 +17,7 @@ from descend.models.mixtral import Mixtral, MixtralConfig
 from descend.models.openai_gpt import OpenAIGPTConfig
 from descend.models.palm import SIZES as PALM
 from descend.models.palm import PalmConfig
-from descend.nn.attention import Attention, CausalSelfAttention
+from descend.nn.attention.multi_head import Attention, CausalSelfAttention
 from descend.nn.experts import total_and_active
 from descend.nn.gated_mlp import hidden_size
 from descend.sampling.table import next_token_table, rows_that_differ, sentence_probability

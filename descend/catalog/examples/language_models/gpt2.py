@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.data.text import window
+from descend.data.text.plain import window
 from descend.losses.classification import nll
 from descend.losses.language import causal_lm_loss, token_losses
 from descend.metrics.language import perplexity, sequence_perplexity

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from descend.catalog.examples import Compute, Inputs
-from descend.data.spans import corrupt
+from descend.data.text.spans import corrupt
 from descend.models.t5 import T5, T5Config
 
 

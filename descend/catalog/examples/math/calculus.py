@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.calculus import (
+from descend.ops.math.calculus import (
     chain_rule,
     difference_quotients,
     gain,
@@ -25,8 +25,8 @@ from descend.ops.calculus import (
     sweep,
     walk,
 )
-from descend.ops.matrices import row_view
-from descend.ops.matrix_calculus import (
+from descend.ops.math.matrices import row_view
+from descend.ops.math.matrix_calculus import (
     half_squared_residual,
     half_squared_residual_gradient,
     linear,
@@ -38,8 +38,8 @@ from descend.ops.matrix_calculus import (
     trace_product,
     twice_symmetric_part,
 )
-from descend.ops.symbolic import X, limit, values
-from descend.ops.vectors import dot, norm
+from descend.ops.math.symbolic import X, limit, values
+from descend.ops.math.vectors import dot, norm
 
 # One variable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.matrices import (
+from descend.ops.math.matrices import (
     column_view,
     coordinates,
     frobenius,
@@ -17,7 +17,7 @@ from descend.ops.matrices import (
     row_view,
     scaling,
 )
-from descend.ops.transforms import image
+from descend.ops.math.transforms import image
 
 # Products and norms
 

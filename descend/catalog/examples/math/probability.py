@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.information import (
+from descend.ops.math.information import (
     bits,
     cross_entropy,
     cross_entropy_terms,
@@ -16,8 +16,8 @@ from descend.ops.information import (
     label_cross_entropy,
     surprise,
 )
-from descend.ops.normal import moments_of_sum
-from descend.ops.probability import (
+from descend.ops.math.normal import moments_of_sum
+from descend.ops.math.probability import (
     absolute_spread,
     expectation,
     expectation_terms,

@@ -9,8 +9,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.einsum import einsum
-from descend.ops.shapes import broadcast_shape, destinations, flatten, permute, reshape, reshape_column_major, sources
+from descend.ops.math.einsum import einsum
+from descend.ops.math.shapes import (
+    broadcast_shape,
+    destinations,
+    flatten,
+    permute,
+    reshape,
+    reshape_column_major,
+    sources,
+)
 
 
 def counted(shape: list[int]) -> Tensor:

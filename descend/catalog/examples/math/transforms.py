@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops import exact
-from descend.ops.lenses import lens, with_squares
-from descend.ops.matrices import coordinates, null_space, row_view
-from descend.ops.transforms import (
+from descend.ops.expansion import lens, with_squares
+from descend.ops.math import exact
+from descend.ops.math.matrices import coordinates, null_space, row_view
+from descend.ops.math.transforms import (
     characteristic,
     determinant,
     eigen,
@@ -21,7 +21,7 @@ from descend.ops.transforms import (
     rotation,
     signed_area,
 )
-from descend.ops.vectors import dot, norm
+from descend.ops.math.vectors import dot, norm
 from descend.theory.perceptron import separable
 
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]  # the corners of the unit square, one after the other

@@ -8,7 +8,7 @@ from itertools import combinations
 from torch import Tensor
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.vectors import (
+from descend.ops.math.vectors import (
     cosine,
     cosine_by_sides,
     distance,

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from descend.catalog.examples import real
+from descend.engine.protocol import Rule
 from descend.optim.trajectory import Path, trajectory
-from descend.train.protocol import Rule
 
 
 def follow(rule: Rule, loss: Callable[[Tensor], Tensor], start: Any, steps: int) -> Path:

@@ -9,12 +9,12 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow, steps_of
+from descend.engine.protocol import Rule
 from descend.optim.adaptive import UncorrectedAdam
 from descend.optim.book_rules import AdagradInside, AdamInside, Lion, LocalGains, PlainRprop, RMSPropInside
 from descend.optim.gains import PlainRprop as RpropOptimizer
 from descend.optim.rules import SGD, Adadelta, Adam, AdamL2, AdamW, RMSprop, UnscaledAdamW
 from descend.optim.trajectory import trajectory
-from descend.train.protocol import Rule
 
 
 def gains(i: Inputs) -> Inputs:

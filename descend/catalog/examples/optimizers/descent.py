@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow
 from descend.catalog.systems import examples
+from descend.engine.protocol import Rule
 from descend.losses.classification import binary_cross_entropy
 from descend.optim.batches import batch_gradient, batch_sum, example_gradients
 from descend.optim.book_rules import GradientWindow, HeavyBall, Nesterov
@@ -25,7 +26,6 @@ from descend.optim.stability import (
     zone,
 )
 from descend.optim.trajectory import quadratic
-from descend.train.protocol import Rule
 
 # Gradient descent
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.data.encoding import from_signs, to_signs
-from descend.data.scaling import MinMax, Standardize, Whiten, error_surface
+from descend.data.tables.encoding import from_signs, to_signs
+from descend.data.tables.scaling import MinMax, Standardize, Whiten, error_surface
 
 
 def labels(i: Inputs) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from descend.catalog.examples import Compute, Inputs, real
 from descend.classic.bayesian import expected_improvement, posterior, squared_exponential
 from descend.classic.search import grid
-from descend.train.sweep import rate
+from descend.engine.lr_range import rate
 
 
 def exponential_sweep(i: Inputs) -> Inputs:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.attention import weigh
-from descend.ops.backward_recurrent import lstm_backward, lstm_states
+from descend.ops.attention.dot_product import weigh
+from descend.ops.backward.recurrent import lstm_backward, lstm_states
 from descend.ops.recurrent import (
     After,
     Gates,

@@ -7,7 +7,7 @@ from torch import nn
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.nn.fixed_window import input_size
-from descend.ops.backward_recurrent import product, tanh_slope
+from descend.ops.backward.recurrent import product, tanh_slope
 from descend.ops.sequences import flat_one_hot
 from descend.optim.rules import SGD
 from descend.theory.recurrent import (

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.losses.classification import binary_cross_entropy, cross_entropy
-from descend.ops.backward_recurrent import (
+from descend.ops.backward.recurrent import (
     Passed,
     output_backward,
     product,

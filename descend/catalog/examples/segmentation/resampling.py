@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.ops.convolution import Slide
-from descend.ops.pooling import average_pool, max_pool
-from descend.ops.resampling import average_unpool, max_unpool_first, transposed
+from descend.ops.images.convolution import Slide
+from descend.ops.images.pooling import average_pool, max_pool
+from descend.ops.images.resampling import average_unpool, max_unpool_first, transposed
 from descend.theory.convolution import transposed_size
 
 

@@ -1,0 +1,37 @@
+"""Handwritten digits: scikit-learn's 1797 images of 8×8, inside the package, or what lies at --data.path (MNIST).
+
+The embedded digits are cut into train, valid and test once and for all; the cut does not depend on the run's seed, so
+the test images never help to choose anything. A folder of IDX files keeps its own test files and gives up a part of its
+training files for validation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from descend.data.images.idx_folder import images_of, split
+from descend.data.images.labelled import Splits
+from descend.data.images.source import Pictures
+
+
+@dataclass(frozen=True)
+class Digits(Pictures):
+    """Which images, and how they are prepared."""
+
+    path: str = ""
+    """Folder of IDX files (MNIST's, plain or .gz) or any other source of pictures; empty: the embedded digits."""
+
+    @property
+    def source(self) -> str:
+        return self.path or "scikit-learn's digits"
+
+    def embedded(self) -> Splits:
+        return embedded(self.valid, self.test).resized(self.size)
+
+
+def embedded(valid: float = 0.15, test: float = 0.15) -> Splits:
+    """scikit-learn's digits, grey values 0..16 brought to 0..1."""
+    from sklearn.datasets import load_digits  # here, since it takes a second to import
+
+    bunch = load_digits()
+    return split(images_of(bunch.images / 16, bunch.target), valid, test, classes=10)

@@ -1,0 +1,83 @@
+"""What is worth knowing of a set of pictures before training: classes, sizes, and pictures that come twice.
+
+A picture that lies in two parts (or a near copy of it) makes the validation or test figure better than the truth: such
+pairs are named as leaks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from descend.data.images.check import Checked
+from descend.data.images.fingerprint import near, same_bytes
+from descend.data.images.listing import Listing
+
+SHOWN = 3  # examples that a fact names
+CLASSES = 12  # classes that are listed one by one
+
+
+def balance(y: Tensor, labels: tuple[str, ...]) -> dict[str, Any]:
+    """Images of each class, and how many times the largest is the smallest."""
+    counts = torch.bincount(y, minlength=len(labels)).tolist()
+    if len(labels) <= CLASSES:
+        told = ", ".join(f"{name} {count:,}" for name, count in zip(labels, counts, strict=True))
+    else:
+        order = sorted(range(len(labels)), key=lambda k: counts[k])
+        told = f"from {counts[order[0]]:,} ({labels[order[0]]}) to {counts[order[-1]]:,} ({labels[order[-1]]})"
+    ratio = max(counts) / min(counts) if min(counts) else float("inf")
+    return {"images per class": told, "imbalance": f"{ratio:.3g} : 1"}
+
+
+def facts(listing: Listing, checked: Checked) -> dict[str, Any]:
+    """Classes, sizes, duplicates, leaks, and files that were left out."""
+    found = balance(listing.y, listing.labels)
+    found["sizes"] = _sizes(checked)
+    if listing.others:
+        found["other files"] = f"{listing.others:,} left out: no pictures by their ending"
+    part = np.full(len(listing.paths), "", dtype="U5")
+    for name, rows in listing.parts.items():
+        part[rows.numpy()] = name
+    exact = same_bytes(checked.digest)
+    pairs = np.array([(g[0], other) for g in exact for other in g[1:]], np.int64).reshape(-1, 2)
+    found["exact duplicates"] = _told(listing, pairs, "=")
+    alike = near(checked.hash, checked.thumb)
+    if alike is None:
+        found["near duplicates"] = "not counted: too many pictures look alike"
+        alike = np.empty((0, 2), np.int64)
+    else:
+        bytes_differ = (checked.digest[alike[:, 0]] != checked.digest[alike[:, 1]]).any(1)
+        alike = alike[bytes_differ]
+        found["near duplicates"] = _told(listing, alike, "≈")
+    both = np.concatenate([_all_pairs(exact), alike])
+    leaks = both[part[both[:, 0]] != part[both[:, 1]]]
+    found["leaks between parts"] = _told(listing, leaks, "≈", part)
+    return found
+
+
+def _all_pairs(groups: list[np.ndarray]) -> np.ndarray:
+    """Every member of a group beside the next one in the list: enough to see whether a group reaches over parts."""
+    pairs = [np.stack([group[:-1], group[1:]], 1) for group in groups]
+    return np.concatenate([np.empty((0, 2), np.int64), *pairs])
+
+
+def _sizes(checked: Checked) -> str:
+    sizes = checked.sizes
+    if len(sizes) == 1:
+        [(height, width)] = sizes
+        return f"all {height}×{width}"
+    by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
+    small, large = ("×".join(map(str, by_area[i])) for i in (0, -1))
+    return f"{len(sizes):,} different, from {small} to {large}"
+
+
+def _told(listing: Listing, pairs: np.ndarray, sign: str, part: np.ndarray | None = None) -> str | int:
+    """How many pairs, and the first few by name."""
+    if not len(pairs):
+        return 0
+    names = listing.names if part is None else [f"{n} ({p})" for n, p in zip(listing.names, part, strict=True)]
+    shown = "; ".join(f"{names[a]} {sign} {names[b]}" for a, b in pairs[:SHOWN].tolist())
+    return f"{len(pairs):,}: {shown}{' ..' if len(pairs) > SHOWN else ''}"

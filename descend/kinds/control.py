@@ -1,0 +1,224 @@
+"""Control: learn to act in a gymnasium environment, with a replay memory (DeepQ) or on-policy (ProximalPolicy).
+
+Evaluation plays whole episodes greedily. Validation and test episodes start from seeds of their own, so the checkpoint
+that validation selects is tested on episodes that had no part in selecting it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from descend.data.control.environments import TEST, VALID, Arena, Environments, Episodes, Spaces, spaces_of
+from descend.data.control.replay import Explore, Replay, ReplayBuffer
+from descend.data.control.rollouts import Rollouts
+from descend.data.streams.shards import process
+from descend.data.streams.sliced import Sliced
+from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.errors import Mistake
+from descend.kinds.recipe import Recipe
+from descend.models.actor_critic import ActorCritic, ActorCriticConfig
+from descend.models.gaussian_actor_critic import GaussianActorCritic, GaussianActorCriticConfig
+from descend.models.q_network import QNetwork, QNetworkConfig
+from descend.ops.actions import Categorical, Gaussian
+from descend.optim.rules import Adam
+from descend.optim.schedules import Linear
+from descend.tasks.dqn import DQN, Hard
+from descend.tasks.ppo import PPO, Proximal
+
+RECENT = 20  # episodes in the running mean of the report
+LABELS = {"row_label": "angular velocity, radians a second", "column_label": "pole angle, degrees"}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Environments, and the transitions that are remembered."""
+
+    env: str = "CartPole-v1"
+    """Any gymnasium environment with vector observations and a finite set of actions."""
+    copies: int = 8
+    """Environments that run side by side; each takes one step for every batch."""
+    capacity: int = 50_000
+    """Transitions that are kept."""
+    valid: int = 20
+    """Episodes of an evaluation during training."""
+    test: int = 100
+    """Episodes of the final test."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """Environments, and how long a stretch of each is learned from."""
+
+    env: str = "CartPole-v1"
+    """Any gymnasium environment with vector observations."""
+    length: int = 128
+    """Steps of each environment in a batch; --batch is the number of environments."""
+    valid: int = 20
+    """Episodes of an evaluation during training."""
+    test: int = 100
+    """Episodes of the final test."""
+
+
+@dataclass(frozen=True)
+class DeepQ(Recipe):
+    """DQN: an ε-greedy stream into a replay memory, a target network that follows."""
+
+    model: QNetworkConfig = field(default_factory=QNetworkConfig)
+    data: Memory = field(default_factory=Memory)
+    optim: Any = field(default_factory=Adam)
+    schedule: Any = field(default_factory=Linear)
+    explore: Explore = field(default_factory=Explore)
+    target: Any = field(default_factory=Hard)
+    gamma: float = 0.99
+    """Discount."""
+
+    def build(self) -> Parts:
+        loop, data = self.loop, self.data
+        at_least_one({"--data.copies": data.copies, "--data.capacity": data.capacity, "--data.valid": data.valid})
+        at_least_one({"--batch": loop.batch, "--explore.steps": self.explore.steps})
+        spaces = spaces_of(data.env)
+        if not spaces.finite:
+            raise Mistake(
+                f"--data.env {data.env}: Q-learning needs a finite set of actions; use a PPO recipe for this one"
+            )
+        rank, world = one_copy(loop.parallel)
+        torch.manual_seed(loop.seed)
+        model = QNetwork(replace(self.model, observations=spaces.observations, actions=spaces.actions))
+        task = DQN(model, self.gamma, self.target, Arena(data.env))
+        envs = Environments(data.env, data.copies, loop.seed)
+        stream = Replay(envs, task.values, ReplayBuffer(data.capacity), self.explore, loop.batch)
+        return Parts(
+            task=task,
+            model=model,
+            stream=Sliced(stream, loop.batch, loop.accumulate, rank, world),
+            valid=Episodes(VALID, data.valid),
+            optims={"q": self.optim},
+            unit="environment steps",
+            units_per_batch=data.copies,
+            facts=facts(data.env, spaces) | {"replay capacity": data.capacity},
+            exhibits=lambda: [curve(envs), *maps(data.env, lambda s: q_view(task.values(s)))],
+        )
+
+    def test(self) -> Iterable[Batch]:
+        """The episodes of the final test."""
+        return Episodes(TEST, self.data.test)
+
+
+@dataclass(frozen=True)
+class ProximalPolicy(Recipe):
+    """PPO: rollouts of the policy as it is, several epochs on each."""
+
+    model: ActorCriticConfig = field(default_factory=ActorCriticConfig)
+    data: Play = field(default_factory=Play)
+    optim: Any = field(default_factory=Adam)
+    schedule: Any = field(default_factory=Linear)
+    ppo: Proximal = field(default_factory=Proximal)
+
+    def build(self) -> Parts:
+        loop, data = self.loop, self.data
+        at_least_one({"--batch": loop.batch, "--data.length": data.length, "--data.valid": data.valid})
+        spaces = spaces_of(data.env)
+        if not 1 <= self.ppo.minibatches <= data.length:
+            raise Mistake(
+                f"--ppo.minibatches {self.ppo.minibatches}: use 1 to {data.length}, the steps of --data.length"
+            )
+        rank, world = one_copy(loop.parallel)
+        torch.manual_seed(loop.seed)
+        model = actor_critic(self.model, spaces)
+        task = PPO(model, Categorical if spaces.finite else Gaussian, self.ppo, Arena(data.env), loop.seed)
+        envs = Environments(data.env, loop.batch, loop.seed)
+        stream = Rollouts(envs, task.act, task.look_back, data.length)
+        return Parts(
+            task=task,
+            model=model,
+            stream=Sliced(stream, loop.batch, loop.accumulate, rank, world),
+            valid=Episodes(VALID, data.valid),
+            optims={"policy": self.optim},
+            unit="environment steps",
+            units_per_batch=loop.batch * data.length,
+            facts=facts(data.env, spaces) | {"environments": loop.batch},
+            exhibits=lambda: [curve(envs), *maps(data.env, lambda s: policy_view(*model(s)))],
+        )
+
+    def test(self) -> Iterable[Batch]:
+        """The episodes of the final test."""
+        return Episodes(TEST, self.data.test)
+
+
+def at_least_one(flags: dict[str, int]) -> None:
+    for flag, value in flags.items():
+        if value < 1:
+            raise Mistake(f"{flag} {value}: use at least 1")
+
+
+def actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic | GaussianActorCritic:
+    """Towers of the asked size, with the head that the environment's actions need."""
+    if spaces.finite:
+        return ActorCritic(replace(config, observations=spaces.observations, actions=spaces.actions))
+    return GaussianActorCritic(
+        GaussianActorCriticConfig(spaces.observations, spaces.actions, config.width, config.depth)
+    )
+
+
+def one_copy(parallel: str) -> tuple[int, int]:
+    """(rank, world); every process acts with the whole model, so it cannot be sharded."""
+    rank, world = process()
+    if world > 1 and parallel == "fsdp":
+        raise Mistake("--parallel fsdp: a policy acts between the steps and needs all its weights; use --parallel ddp")
+    return rank, world
+
+
+def facts(env: str, spaces: Spaces) -> dict[str, str | int]:
+    kind = "actions" if spaces.finite else "numbers in an action"
+    return {"environment": env, "numbers seen": spaces.observations, kind: spaces.actions}
+
+
+def curve(envs: Environments) -> Exhibit:
+    """Return of the training episodes, as they finished, and the mean of the last ones."""
+    x, y = [step for step, _ in envs.finished], [total for _, total in envs.finished]
+    mean = [sum(last) / len(last) for i in range(len(y)) if (last := y[max(0, i + 1 - RECENT) : i + 1])]
+    content = {
+        "x": x,
+        "y": {"each episode": y, f"mean of the last {RECENT}": mean},
+        "x_label": "environment steps",
+        "y_label": "return",
+    }
+    return Exhibit(
+        "curve", "Episodes while learning", content, "Every finished training episode, exploration included."
+    )
+
+
+def maps(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Exhibit]:
+    """For cart-pole: what the model makes of each pole angle and angular velocity."""
+    if not env.startswith("CartPole"):
+        return []
+    angle, speed = np.linspace(-12, 12, 25), np.linspace(-3, 3, 25)  # degrees; radians a second
+    state = torch.zeros(25, 25, 4)
+    state[..., 2] = torch.from_numpy(np.deg2rad(angle)).float()
+    state[..., 3] = torch.from_numpy(speed).float()[:, None]
+    rows, columns = [f"{s:+.2f}" for s in speed], [f"{a:+.0f}" for a in angle]
+    with torch.no_grad():
+        return [
+            Exhibit(
+                "heatmap",
+                title,
+                {"values": values.cpu().tolist(), "rows": rows, "columns": columns, **LABELS},
+                "The cart rests in the middle.",
+            )
+            for title, values in view(state).items()
+        ]
+
+
+def q_view(q: Tensor) -> dict[str, Tensor]:
+    return {"Value of a state, max Q": q.amax(-1), "Gain of pushing right, Q(right) − Q(left)": q[..., 1] - q[..., 0]}
+
+
+def policy_view(logits: Tensor, value: Tensor) -> dict[str, Tensor]:
+    p = logits.softmax(-1)
+    return {"Value of a state, V": value, "Mean push: right +1, left −1": p[..., 1] - p[..., 0]}

@@ -1,0 +1,87 @@
+"""What the recipes of text encoders share: a new BERT of a given size, or a pre-trained one with a new head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from torch import nn
+
+from descend.data.streams.shards import process
+from descend.data.text.labelled import Trimmed, TrimmedInOrder
+from descend.engine.protocol import Exhibit, Parts
+from descend.errors import Mistake
+from descend.kinds.recipe import Recipe, micro_batch
+from descend.models import load, model_folder, with_head
+from descend.models.bert import BertConfig
+from descend.text.inputs import Inputs
+from descend.text.tokenizer import Tokenizer
+from descend.weights.labels import Labels
+from descend.weights.transfer import take_over
+
+Look = Callable[[Any, Any, Inputs], list[Exhibit]]
+"""model, data and the form of the inputs -> what the report shows"""
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """The encoder: sizes of a new one, or the folder of a trained one."""
+
+    path: str = ""
+    """A run's folder or a model folder (BERT, RoBERTa) to start from; all sizes but the context are then its own."""
+    context: int = 128
+    """The most tokens of a text."""
+    width: int = 128
+    depth: int = 4
+    heads: int = 4
+    hidden: int = 512
+    dropout: float = 0.1
+
+
+def encoder(
+    size: EncoderSize, head: str, labels: Labels, learn_tokenizer: Callable[[], Tokenizer]
+) -> tuple[Any, Inputs, str]:
+    """The model with this head, the form of its inputs, and what it started from."""
+    if not size.path:
+        inputs = Inputs.extended(learn_tokenizer(), size.context)
+        try:
+            config = BertConfig(
+                inputs.tokenizer.vocab, size.context, size.width, size.depth, size.heads, size.hidden,
+                dropout=size.dropout, pad=inputs.pad, labels=labels,
+            )  # fmt: skip
+            return with_head(config, head), inputs, "random weights"
+        except ValueError as error:
+            raise Mistake(f"--model: {error}") from None
+    source, folder = load(size.path), model_folder(size.path)
+    if "labels" not in {f.name for f in fields(source.config)}:
+        raise Mistake(f"--model.path {size.path}: {type(source).__name__} is not an encoder such as BERT or RoBERTa")
+    model: Any = with_head(replace(source.config, labels=labels), head)
+    new = take_over(model, source, ("embed", "encoder"))
+    told = f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
+    return model.train(), Inputs.of(Tokenizer.load(folder), min(size.context, model.longest)), told
+
+
+def fine_tuned(recipe: Recipe, task: Callable[[Any], nn.Module], unit: str, default: str, look: Look) -> Parts:
+    """The parts of a recipe that fine-tunes an encoder on `unit`s; `default` says what is read without --data.path."""
+    loop = recipe.loop
+    data, model, inputs, origin = recipe.parts()  # type: ignore[attr-defined]
+    batch = loop.batch or len(data.parts["train"])
+    return Parts(
+        task=task(model),
+        model=model,
+        stream=Trimmed(data.arrays("train", inputs), batch, micro_batch(loop, batch), loop.seed, *process()),
+        valid=TrimmedInOrder(data.arrays("valid", inputs), 64),
+        optims={"model": recipe.optim},
+        unit=unit,
+        units_per_batch=batch,
+        facts={
+            "data": recipe.data.path or default,
+            "started from": origin,
+            **{f"{name} {unit}": len(rows) for name, rows in data.parts.items()},
+            "labels": len(data.names),
+            "vocabulary": model.config.vocab,
+        },
+        save_extra=inputs.tokenizer.save,
+        exhibits=lambda: look(model, data, inputs),
+    )

@@ -1,0 +1,138 @@
+"""Two-player recipes on two-dimensional mixtures of Gaussians, where what a generator misses can be counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from descend.data.streams.arrays import Drawn, InOrder, generator
+from descend.data.streams.shards import process
+from descend.data.toys.mixture import Mixture, grid, ring
+from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.errors import Mistake
+from descend.kinds.recipe import Recipe
+from descend.losses.adversarial import non_saturating, saturating
+from descend.metrics.modes import Modes
+from descend.models.gan import Discriminator, GANConfig, Generator
+from descend.optim.rules import Adam
+from descend.optim.schedules import Linear
+from descend.tasks.adversarial import Adversarial
+
+VALID, TEST, SHOWN = 1, 2, 3  # keys of the noise that is never trained on
+LOSSES = {"non-saturating": non_saturating, "saturating": saturating}
+
+
+@dataclass(frozen=True)
+class Points:
+    """The mixture to learn, and how many points judge it."""
+
+    shape: Literal["ring", "grid"] = "ring"
+    modes: int = 8
+    """Gaussians; a square number for a grid."""
+    radius: float = 2.0
+    """Of the ring; of a grid, half its side."""
+    sigma: float = 0.02
+    """Width of each Gaussian."""
+    valid: int = 2500
+    """Points that are generated and judged in an evaluation."""
+    test: int = 10_000
+    """Points of the final test."""
+
+    def mixture(self) -> Mixture:
+        if self.modes < 1 or self.radius <= 0 or self.sigma <= 0:
+            raise Mistake("--data.modes, --data.radius and --data.sigma must be above 0")
+        if self.shape == "ring":
+            return ring(self.modes, self.radius, self.sigma)
+        side = math.isqrt(self.modes)
+        if side**2 != self.modes:
+            raise Mistake(
+                f"--data.modes {self.modes}: a grid needs a square number, e.g. {side**2} or {(side + 1) ** 2}"
+            )
+        return grid(side, self.radius, self.sigma)
+
+
+@dataclass(frozen=True)
+class Players:
+    """A rule for each player."""
+
+    d: Adam = field(default_factory=Adam)
+    g: Adam = field(default_factory=Adam)
+
+
+@dataclass(frozen=True)
+class Game:
+    """How the two play."""
+
+    generator_loss: Literal["non-saturating", "saturating"] = "non-saturating"
+    d_moves: int = 1
+    """Moves of the discriminator for each of the generator; they share the batch."""
+
+
+@dataclass(frozen=True)
+class AdversarialPoints(Recipe):
+    """A GAN whose data is a mixture of Gaussians."""
+
+    model: GANConfig = field(default_factory=GANConfig)
+    data: Points = field(default_factory=Points)
+    optim: Players = field(default_factory=Players)
+    schedule: Any = field(default_factory=Linear)
+    game: Game = field(default_factory=Game)
+
+    def build(self) -> Parts:
+        loop, data = self.loop, self.data
+        mixture, config = data.mixture(), self.model
+        if config.outputs != 2:
+            raise Mistake(
+                f"--model.outputs {config.outputs}: the points of a mixture have 2 numbers; leave this flag out"
+            )
+        if loop.batch % (loop.accumulate * self.game.d_moves):
+            raise Mistake(
+                f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} × --game.d-moves "
+                f"{self.game.d_moves} parts"
+            )
+        torch.manual_seed(loop.seed)
+        g, d = Generator(config), Discriminator(2, config.width, config.depth)
+        judge = Modes(mixture.mu, data.sigma)
+
+        def draw(random: torch.Generator, n: int) -> dict[str, Tensor]:
+            return {"x": mixture.sample(n, random)[0], "z": torch.randn(n, config.latent, generator=random)}
+
+        return Parts(
+            task=Adversarial(g, d, judge, LOSSES[self.game.generator_loss], self.game.d_moves),
+            model=g,
+            stream=Drawn(draw, loop.batch // loop.accumulate, loop.seed, *process()),
+            valid=self.noise(VALID, data.valid),
+            optims={"d": self.optim.d, "g": self.optim.g},
+            unit="points",
+            units_per_batch=loop.batch,
+            facts={
+                "data": f"{data.shape} of {data.modes} Gaussians",
+                "width of a Gaussian": data.sigma,
+                "quality of the data itself": round(1 - math.exp(-4.5), 4),
+            },
+            exhibits=lambda: [cloud(g, mixture, config.latent)],
+        )
+
+    def noise(self, key: int, n: int) -> InOrder:
+        """A fixed batch of noise: one batch, since modes are counted over all its points."""
+        return InOrder({"z": torch.randn(n, self.model.latent, generator=generator(key))}, batch=n)
+
+    def test(self) -> Iterable[Batch]:
+        """Noise that selected nothing."""
+        return self.noise(TEST, self.data.test)
+
+
+def cloud(g: Generator, mixture: Mixture, latent: int, n: int = 1000) -> Exhibit:
+    """Real and generated points in one picture."""
+    random = generator(SHOWN)
+    real, _ = mixture.sample(n, random)
+    z = torch.randn(n, latent, generator=random).to(next(g.parameters()).device)
+    content = {"real": real.tolist(), "generated": g(z).cpu().tolist()}
+    return Exhibit(
+        "points", "Real and generated points", content, "A point between the modes is one that G could not place."
+    )

@@ -1,0 +1,145 @@
+"""Segmentation recipes: images with masks, and any model that makes logits of every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from descend.data.images.labelled import Preprocessing
+from descend.data.images.masks import VOID, Masked, MaskedSplits, Masks, MasksInOrder, TrainingMasks
+from descend.data.streams.arrays import Shuffled
+from descend.data.streams.shards import process
+from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.kinds.images import fitted
+from descend.kinds.recipe import Recipe, micro_batch
+from descend.metrics.segmentation import confusions, dice, iou, mean_iou, pixel_accuracy
+from descend.models.unet import UNetConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+from descend.tasks.segment import Segment, middle
+from descend.weights.pretrained import Pretrained
+
+SHOWN = 8  # images in the report
+
+
+@dataclass(frozen=True)
+class SegmentImages(Recipe):
+    """A class for every pixel. With --batch 0, or more than there are, a step sees all the training images."""
+
+    model: Any = field(default_factory=lambda: UNetConfig(padding=1))
+    data: Masks = field(default_factory=Masks)
+    optim: Any = field(default_factory=AdamW)
+    schedule: Any = field(default_factory=Cosine)
+    balance: float = 0.0
+    """How far rare classes are weighed up in the loss: class k by its share of the pixels to the power −balance."""
+    dice: float = 0.0
+    """Weight of the Dice loss beside the cross-entropy."""
+
+    def build(self) -> Parts:
+        splits = self.data.read()
+        prepare, train = fit(splits), splits.train
+        batch = min(self.loop.batch, len(train)) or len(train)
+        torch.manual_seed(self.loop.seed)
+        model = fitted(self.model, prepare.image, splits.labels)
+        shares = class_shares(train.y, len(splits.labels))
+        source = Shuffled(
+            train.arrays(), micro_batch(self.loop, batch), self.loop.seed, *process(), 0 if self.data.warp.idle else 4
+        )
+        return Parts(
+            task=Segment(model, class_weights(shares, self.balance), self.dice),
+            model=model,
+            stream=TrainingMasks(source, prepare, self.data.warp),
+            valid=MasksInOrder(splits.valid, prepare),
+            optims={"model": self.optim},
+            unit="images",
+            units_per_batch=batch,
+            facts={
+                "data": self.data.path or "generated scenes",
+                "training images": len(train),
+                "validation images": len(splits.valid),
+                "test images": len(splits.test),
+                "image": "×".join(map(str, prepare.image)),
+                "classes": ", ".join(
+                    f"{name} {share:.1%}" for name, share in zip(splits.labels, shares.tolist(), strict=True)
+                ),
+            },
+            save_extra=prepare.save,
+            exhibits=lambda: look(model, splits, prepare),
+        )
+
+    def test(self) -> Iterable[Batch]:
+        """The test images."""
+        splits = self.data.read()
+        return MasksInOrder(splits.test, fit(splits))
+
+
+def fit(splits: MaskedSplits) -> Preprocessing:
+    """μ and σ of the training images' channels, in 0..1; a channel that never changes keeps its scale."""
+    x = splits.train.x
+    counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in x.unbind(1)]).double()
+    values, n = torch.arange(256, dtype=torch.float64) / 255, counts.sum(dim=1)
+    mean = counts @ values / n
+    std = ((counts @ values.square()) / n - mean.square()).clamp(min=0).sqrt()
+    std = torch.where(std > 1e-6, std, torch.ones_like(std))
+    _, c, h, w = x.shape
+    return Preprocessing((c, h, w), tuple(mean.tolist()), tuple(std.tolist()), splits.labels)
+
+
+def class_shares(y: Tensor, classes: int) -> Tensor:
+    """Share of the counted pixels that each class has (classes)."""
+    counts = torch.bincount(y[y != VOID].flatten().int(), minlength=classes).float()
+    return counts / counts.sum().clamp(min=1)
+
+
+def class_weights(shares: Tensor, power: float) -> Tensor:
+    """w_k = s_k^−power, scaled so that the mean over the pixels is 1; a class without pixels weighs 1."""
+    weights = torch.where(shares > 0, shares, 1) ** -power
+    return torch.where(shares > 0, weights / (weights * shares).sum(), 1.0)
+
+
+@torch.no_grad()
+def look(model: Pretrained, splits: MaskedSplits, prepare: Preprocessing) -> list[Exhibit]:
+    """The images with the worst answers, truth beside answer, and the scores of every class."""
+    images, labels = splits.valid, list(splits.labels)
+    answers, truth = answered(model, images, prepare)
+    each = confusions(answers, truth, len(labels))
+    c = each.sum(dim=0)
+    worst = mean_iou(each).nan_to_num(2).argsort(stable=True)[:SHOWN]
+    size = truth.shape[1:]
+    pixels = middle(images.x[worst].flatten(0, 1), answers[:1, None]).unflatten(0, (len(worst), -1))
+    pictures = {
+        "images": (pixels.float() / 255).numpy(),
+        "truth": truth[worst].numpy(),
+        "answers": answers[worst].numpy(),
+        "labels": labels,
+        "captions": [
+            f"{splits.names[int(images.ids[i])]}: mean IoU {float(mean_iou(each[i])):.3f}" for i in worst.tolist()
+        ],
+    }
+    scores = zip(labels, iou(c).tolist(), dice(c).tolist(), class_shares(truth, len(labels)).tolist(), strict=True)
+    rows = [[name, *values] for name, *values in scores]
+    return [
+        Exhibit("masks", "Hardest images", pictures, f"Validation images of {size[0]}×{size[1]}, the worst first."),
+        Exhibit(
+            "table",
+            "Scores of each class",
+            {"columns": ["class", "IoU", "Dice", "share of pixels"], "rows": rows},
+            f"All validation pixels: mean IoU {float(mean_iou(c)):.4f}, pixel accuracy {float(pixel_accuracy(c)):.4f}.",
+        ),
+        Exhibit("confusion", "What is taken for what", {"labels": labels, "counts": c.tolist()}, "Validation pixels."),
+    ]
+
+
+def answered(model: Pretrained, images: Masked, prepare: Preprocessing) -> tuple[Tensor, Tensor]:
+    """The classes that the model gives to every pixel, and the true ones: (n, h', w') twice."""
+    where = next(model.parameters()).device
+    found = []
+    for batch in MasksInOrder(images, prepare):
+        logits = model(batch["x"].to(where))
+        found.append((logits.argmax(dim=1).cpu().to(torch.uint8), middle(batch["y"], logits)))
+    answers, truth = (torch.cat(part) for part in zip(*found, strict=True))
+    return answers, truth

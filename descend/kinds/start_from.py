@@ -1,0 +1,131 @@
+"""Starting from a trained network: flags that every recipe of image classifiers has.
+
+    --start.path RUN                              its weights, with a new head for the new classes
+    --start.freeze all                            feature extraction: only the head learns
+    --start.freeze stem,stages.0                  these parts stay as they are
+    --start.rate 0.1 --start.decay 0.8            what was taken over learns at a tenth, lower layers even less
+    --start.freeze all --start.thaw 100           after each 100 steps one more part learns, the last one first
+
+Systems: transfer-learning
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from descend.data.images.labelled import PREPROCESSOR, Preprocessing
+from descend.engine.protocol import Parts
+from descend.errors import Mistake
+from descend.interpret.representations import head
+from descend.models import load, model_folder
+from descend.models.beit import BeitForMaskedImageModeling, fine_tuned
+from descend.models.vit import ViTEncoder
+from descend.nn.transfer import freeze, freeze_features, hold, inside, stages
+from descend.optim.by_part import ByPart, Part, decayed_rates, thawed
+from descend.weights.pretrained import Pretrained
+from descend.weights.transfer import take_over
+
+FROM_DATA = ("image", "classes", "channels", "side", "labels", "inputs", "outputs")  # what a recipe fills in
+
+
+def best_folder(path: str | Path) -> Path:
+    """A run's best checkpoint (its last, where none is best), or a model folder itself."""
+    best = Path(path) / "checkpoints" / "best"
+    return best if best.is_dir() else model_folder(path)
+
+
+def trained(path: str | Path) -> Pretrained:
+    """The model to start from; a BEiT that was pre-trained without classes becomes a classifier with a new head."""
+    found = load(best_folder(path))
+    return fine_tuned(found, found.config.labels) if isinstance(found, BeitForMaskedImageModeling) else found
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to begin with, and what of it may change."""
+
+    path: str = ""
+    """A run or a model folder to start from: same family and sizes, any classes; empty: random weights."""
+    freeze: str = "none"
+    """none; all (only the head learns); or names of parts, separated by commas."""
+    rate: float = 0.1
+    """Learning rate of what was taken over, as a share of the head's."""
+    decay: float = 1.0
+    """The share is multiplied by this for every part further from the head."""
+    thaw: int = 0
+    """With --start.freeze all: steps after which one more part learns, the last one first; 0: never."""
+
+    def config(self, config: Any) -> Any:
+        """The model to build: the recipe's, or the one that was trained."""
+        if not self.path:
+            if self.freeze != "none" or self.thaw:
+                raise Mistake("--start.freeze and --start.thaw are for a trained network; give --start.path too")
+            return config
+        found = trained(self.path).config
+        defaults = {f.name: getattr(type(found)(), f.name) for f in dataclasses.fields(found) if f.name in FROM_DATA}
+        return replace(found, **defaults)  # the data fills these in
+
+    def prepared(self, prepare: Preprocessing) -> Preprocessing:
+        """Pixels are brought to the scale that the trained network knows."""
+        if not self.path or not (best_folder(self.path) / PREPROCESSOR).exists():
+            return prepare
+        old = Preprocessing.read(best_folder(self.path))
+        if old.image[0] != prepare.image[0]:
+            raise Mistake(
+                f"--start.path {self.path} was trained on images of {old.image[0]} channels, these have"
+                f" {prepare.image[0]}; give --data.channels {old.image[0]}"
+            )
+        return replace(prepare, mean=old.mean, std=old.std)
+
+    def applied(self, parts: Parts) -> Parts:
+        """The parts with the trained weights, some of them frozen, and a learning rate for each."""
+        if not self.path:
+            return parts
+        if self.rate < 0 or self.decay <= 0 or self.thaw < 0:
+            raise Mistake(
+                f"--start.rate {self.rate}, --start.decay {self.decay}, --start.thaw {self.thaw}: not below 0"
+            )
+        model = parts.model
+        name = taken_over(model, trained(self.path), self.path)
+        below = [part for part in stages(model) if not inside(part, [name])]
+        rates = decayed_rates(below, self.rate, self.decay)
+        if self.thaw:
+            if self.freeze != "all":
+                raise Mistake("--start.thaw begins with everything frozen; give --start.freeze all too")
+            rates = thawed(rates, self.thaw)
+            for part in below:
+                hold(model.get_submodule(part))  # the batch statistics stay those of the trained network
+        elif self.freeze == "all":
+            freeze_features(model, name)
+        elif self.freeze != "none":
+            freeze(model, [part.strip() for part in self.freeze.split(",")])
+        optims: dict[str, Any] = {player: ByPart(rule, (*rates, Part(name))) for player, rule in parts.optims.items()}
+        count = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        told = {"started from": self.path, "frozen": self.freeze, "parameters that learn": count}
+        return replace(parts, optims=optims, facts={**parts.facts, **told})
+
+
+def taken_over(model: Pretrained, source: Pretrained, path: str) -> str:
+    """Copy all but the head, and the head too where the classes have the same names; returns the head's name."""
+    if type(model) is not type(source):
+        raise Mistake(
+            f"--start.path {path} holds a {type(source).__name__}, this recipe trains a {type(model).__name__}"
+        )
+    if isinstance(source, ViTEncoder) and source.config.side != model.config.side:
+        source = source.at_side(model.config.side)  # positions for these images, in between those that were learned
+    name = head(model)
+    fresh = {k: v.clone() for k, v in model.state_dict().items() if inside(k, [name])}
+    new = take_over(model, source, ())
+    if wrong := [k for k in new if not inside(k, [name])]:
+        raise Mistake(f"--start.path {path}: {wrong[0]} does not fit these images; give --data.size as it was trained")
+    if names(model) != names(source):
+        model.load_state_dict(model.state_dict() | fresh)
+    return name
+
+
+def names(model: Any) -> object:
+    """What the classes are called, where the model knows it; else nothing is known, and no two models agree."""
+    return getattr(model.config, "labels", model)

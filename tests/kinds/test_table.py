@@ -1,0 +1,159 @@
+"""Table recipes: from a user's file to a trained, saved, examined model that answers for new records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from descend import recipes
+from descend.data.tables.columns import Columns
+from descend.data.tables.source import Table
+from descend.engine.protocol import Loop
+from descend.engine.training import Training, mean_scores
+from descend.errors import Mistake
+from descend.kinds.table import Balance, LearnTable, predict
+from descend.models.mlp import MLPConfig
+from tests.close import close
+from tests.engine.small import train, training
+
+SMALL = LearnTable(model=MLPConfig(hidden=(8,)), data=Table(embedded="iris"), loop=Loop(steps=4, batch=16))
+
+
+def trained(recipe: Any, steps: int) -> Training:
+    run = training(recipe)
+    for _ in range(steps):
+        run.advance()
+    return run
+
+
+def scores(recipe: Any, run: Training) -> dict[str, float]:
+    with torch.no_grad():
+        return mean_scores(run.task, recipe.test())
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "score", "bar"),
+    [  # short runs; a linear model's accuracy on the moons is 0.85
+        ("mlp-moons", 200, "accuracy", 0.93),
+        ("mlp-wine", 60, "accuracy", 0.93),
+        ("mlp-breast-cancer", 60, "accuracy", 0.94),
+    ],
+)
+def test_short_runs_learn(name: str, steps: int, score: str, bar: float) -> None:
+    recipe = recipes.get(name)
+    recipe = replace(recipe, loop=replace(recipe.loop, ema=0.0))
+    assert scores(recipe, trained(recipe, steps))[score] > bar
+
+
+@pytest.mark.parametrize(("name", "bar"), [("mlp-csv", 0.2), ("mlp-diabetes", 0.65)])
+def test_short_regressions_learn(name: str, bar: float) -> None:
+    recipe = recipes.get(name)
+    recipe = replace(recipe, loop=replace(recipe.loop, ema=0.0))
+    found = scores(recipe, trained(recipe, 150))
+    assert found["loss"] < bar  # guessing the mean costs 1
+
+
+def own(folder: Path) -> str:
+    """y depends on x and on the colour; one colour is rare."""
+    lines = ["x,colour,label,y"]
+    for i in range(120):
+        colour = ("red", "blue", "green")[i % 3]
+        value = i % 11 + {"red": 5, "blue": 0, "green": -5}[colour]
+        lines.append(f"{i % 11},{colour},{'high' if value > 8 else 'low'},{value}.5")
+    path = folder / "own.csv"
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_a_users_file_from_training_to_answers(tmp_path: Path) -> None:
+    table = Table(path=own(tmp_path), target="y", drop=("label",))
+    loop = Loop(steps=150, batch=32, eval_every=50, save_every=150, threads=1)
+    recipe = replace(recipes.get("mlp-csv"), data=table, loop=loop)
+    run = train(recipe, tmp_path / "run")
+    folder = run.checkpoints / "best"
+    assert Columns.read(folder) == table.read().columns
+    (tmp_path / "new.csv").write_text("colour,x\nred,3\nblue,10\npink,1\n")
+    answers = predict(tmp_path / "run", tmp_path / "new.csv")
+    assert [a["line"] for a in answers] == [2, 3, 4]
+    assert abs(answers[0]["y"] - 8.5) < 0.5
+    assert abs(answers[1]["y"] - 10.5) < 0.5
+    by_class = replace(recipe, data=replace(table, target="label", drop=("y",)))
+    train(by_class, tmp_path / "other")
+    answers = predict(tmp_path / "other" / "checkpoints" / "last", tmp_path / "new.csv")
+    assert [a["label"] for a in answers[:2]] == ["low", "high"]
+    assert all(0.5 <= a["probability"] <= 1 for a in answers)
+
+
+def test_facts_show_the_imbalance_and_what_is_left_out(tmp_path: Path) -> None:
+    table = Table(path=own(tmp_path), target="label", drop=("y",))
+    facts = replace(SMALL, data=table).build().facts
+    assert facts["predicts"] == "label (2 classes)"
+    assert facts["class shares"].startswith("low ")
+    assert facts["left out"] == "y (dropped by --data.drop)"
+    assert facts["always the largest class"].endswith("right")
+
+
+def test_exhibits_of_classes_numbers_and_the_plane() -> None:
+    for name, kinds in {
+        "mlp-moons": ["confusion", "regions", "points", "table", "table"],
+        "mlp-wine": ["confusion", "regions", "table", "table"],
+        "mlp-csv": ["against", "table"],
+    }.items():
+        parts = recipes.get(name).build()
+        with torch.no_grad():
+            exhibits = parts.exhibits()  # type: ignore[misc]
+        assert [e.kind for e in exhibits] == kinds
+    against, columns = exhibits
+    assert len(against.content["true"]) == parts.facts["validation records"]
+    assert [row[1] for row in columns.content["rows"]] == ["number", "category", "truth", "number", "date"]
+
+
+def test_regions_are_what_the_model_answers() -> None:
+    """At the grid cell nearest to a validation record of the moons, the winner is the class the model gives it."""
+    parts = recipes.get("mlp-moons").build()
+    with torch.no_grad():
+        regions = parts.exhibits()[1].content  # type: ignore[misc]
+        batch = next(iter(parts.valid))
+        called = parts.model(batch["x"]).argmax(-1)
+    lo = torch.tensor([regions["x"][0], regions["y"][0]])
+    hi = torch.tensor([regions["x"][1], regions["y"][1]])
+    winner = torch.tensor(regions["winner"])
+    cell = ((batch["x"] - lo) / (hi - lo) * (len(winner) - 1)).round().long()
+    agree = (winner[cell[:, 1], cell[:, 0]] == called).float().mean()
+    assert agree > 0.97
+
+
+@pytest.mark.system("class-imbalance")
+def test_balanced_batches_then_true_frequencies() -> None:
+    recipe = replace(SMALL, balance=Balance("batches", 0.5), data=Table(embedded="breast-cancer"))
+    stream = recipe.build().stream
+    shares = [next(stream)["y"].float().mean() for _ in range(4)]
+    assert [float(s) for s in shares[:2]] == [0.5, 0.5]
+    assert torch.stack(shares[2:]).mean() != 0.5
+    weighted = replace(recipe, balance=Balance("weights")).build().task
+    close(weighted.weight[recipe.data.read().train.y].mean(), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": MLPConfig(inputs=5)}, "--model.inputs: the table gives 4"),
+        ({"model": MLPConfig(head="softmax")}, "--model.head softmax"),
+        ({"balance": Balance("weights"), "data": Table(embedded="diabetes")}, "is a number, it has no classes"),
+        ({"balance": Balance("batches", 1.0)}, "--balance.calibrate 1.0"),
+        ({"balance": Balance("batches")}, "use a multiple of 3"),
+        ({"loop": Loop(batch=16, accumulate=3)}, "does not divide into --accumulate 3"),
+    ],
+)
+def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Mistake, match=message):
+        replace(SMALL, **changes).build()
+
+
+def test_a_batch_is_never_more_than_the_data() -> None:
+    parts = replace(SMALL, loop=Loop(batch=1000)).build()
+    assert len(next(parts.stream)["y"]) == parts.units_per_batch == parts.facts["training records"]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from descend.data.images.labelled import Images, Preprocessing
+from descend.interpret.grad_cam import grad_cam
+from descend.models import vit
+from descend.models.lenet import LeNet, LeNetConfig
+from descend.models.mlp import MLP, MLPConfig
+from descend.report.exhibits import section
+from descend.views.images import heat_of, look_inside
+from tests.close import close
+
+LABELS = ("a", "b", "c")
+
+
+@pytest.mark.system("filter-visualization")
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_report_shows_the_inside(channels: int) -> None:
+    torch.manual_seed(0)
+    random = torch.Generator().manual_seed(0)
+    images = Images(torch.rand(12, channels, 14, 14, generator=random), torch.arange(12) % 3, torch.arange(12))
+    model = LeNet(LeNetConfig(image=(channels, 14, 14), classes=3, kernel=3)).eval()
+    prepare = Preprocessing((channels, 14, 14), (0.5,) * channels, (0.3,) * channels, LABELS)
+    with torch.no_grad():
+        shown = look_inside(model, images, prepare)
+    titles = [e.title for e in shown]
+    assert titles == [
+        "First filters", "Feature maps", "Heat maps of mistakes and closest calls", "Map of representations",
+    ]  # fmt: skip
+    for exhibit in shown:
+        assert "could not be drawn" not in section(exhibit)
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.system("filter-visualization")
+def test_the_heat_fits_the_network() -> None:
+    torch.manual_seed(0)
+    model, x = LeNet(LeNetConfig(image=(1, 14, 14), classes=3, kernel=3)).eval(), torch.randn(2, 1, 14, 14)
+    heat, how = heat_of(model, x)
+    assert how == "Grad-CAM"
+    close(heat, grad_cam(model, x, name="c3"))
+    dense = MLP(MLPConfig(inputs=196, outputs=3))
+    assert heat_of(dense, x)[1] == "gradient at the pixels"
+
+
+def test_a_transformer_is_looked_at_through_its_attention() -> None:
+    torch.manual_seed(0)
+    net, x = vit.ViTForImageClassification(vit.TINY).eval(), vit.TINY_INPUT()
+    heat, how = heat_of(net, x)
+    assert how == "attention rollout"
+    assert heat.shape == (len(x), *x.shape[-2:])
