@@ -3,10 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test lint prove bench clean
+# pytest keeps what it compiled of the tests: otherwise that is half of the time before the first one runs.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test check lint mutate prove bench clean
 help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
+	@echo "make check  lint, type check and run the tests of what you changed (at most 90 seconds; BASE=COMMIT to compare with)"
+	@echo "make mutate change the library, one thing at a time, and see which tests notice (N=300, FOLDER=nn, SEED=0)"
 	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=FOLDER for those that need public data)"
 	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
 
@@ -31,7 +36,13 @@ lint: .venv/dev
 	@$(BIN)/mypy
 
 test: lint
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 $(if $(CI),--durations=30)
+
+check: lint
+	@$(BIN)/python -m pytest -n 2 $$($(BIN)/python -m tests.touched $(if $(BASE),--base $(BASE)))
+
+mutate: .venv/dev
+	@$(BIN)/python -m mutation -n $(or $(N),300) --seed $(or $(SEED),0) $(if $(FOLDER),--folder $(FOLDER))
 
 prove: .venv/dev
 	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES)) \

@@ -63,14 +63,14 @@ def steps(next_batch: Callable[[], dict[str, torch.Tensor]]) -> Callable[[], obj
 
 def ours() -> Callable[[], object]:
     from descend.data.images.labelled import Preprocessing
-    from descend.data.images.source import Pictures
-    from descend.data.images.stream import shuffled
+    from descend.data.images.source import ImageSource
+    from descend.data.images.stream import shuffle_images
 
     folder = tempfile.TemporaryDirectory()
     photographs(Path(folder.name))
-    data = Pictures(folder.name, size=SIDE, augment="photographs", memory=0.0, workers=1)
+    data = ImageSource(folder.name, size=SIDE, augment="photographs", memory=0.0, workers=1)
     splits = data.read()
-    stream = shuffled(splits.train, Preprocessing.fit(splits), data.changes(), BATCH, 0, (0, 1), data.workers)
+    stream = shuffle_images(splits.train, Preprocessing.fit(splits), data.changes(), BATCH, 0, (0, 1), data.workers)
 
     def following(keep: Any = folder) -> dict[str, torch.Tensor]:  # the folder lives as long as the stream
         return next(stream)

@@ -131,7 +131,7 @@ def worker(name: str, lengths: tuple[int, ...] = LENGTHS) -> list[tuple[int, int
 
 
 def measure() -> list[dict[str, Any]]:
-    from descend.theory.attention_cost import fitted_exponent
+    from descend.theory.attention_cost import fit_exponent
 
     found = {name: worker(name) for name in FORMS}
     (longest, most, _), fastest = found["full"][-1], found["fused"][-1][2]
@@ -140,7 +140,7 @@ def measure() -> list[dict[str, Any]]:
         if name == "full":
             continue
         lengths, memory, seconds = zip(*figures[-4:], strict=True)
-        grows = f"memory ~ t^{fitted_exponent(lengths, memory):.2f}, time ~ t^{fitted_exponent(lengths, seconds):.2f}"
+        grows = f"memory ~ t^{fit_exponent(lengths, memory):.2f}, time ~ t^{fit_exponent(lengths, seconds):.2f}"
         note = f"{longest} tokens, forward and backward, one head of {SIZE}, a process each, CPU time; {grows}"
         rows.append(
             {"name": f"{name} attention, memory against full", "ours": memory[-1] / 2**20, "theirs": most / 2**20,

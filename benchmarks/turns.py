@@ -42,9 +42,15 @@ class Worker:
         return peak
 
 
-def take_turns(targets: dict[str, str], rounds: int, calls: int) -> tuple[dict[str, list[float]], dict[str, int]]:
-    """All times of every implementation ("module:function" that returns a callable), and peak memory."""
-    workers = {name: Worker(target) for name, target in targets.items()}
+def take_turns(
+    targets: dict[str, str], rounds: int, calls: int, bfloat16: tuple[str, ...] = ()
+) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """All times of every implementation ("module:function" that returns a callable), and peak memory.
+
+    Those named in `bfloat16` take their training steps in it, the others in float32.
+    """
+    half = {"BENCHMARK_PRECISION": "bfloat16"}
+    workers = {name: Worker(target, half if name in bfloat16 else None) for name, target in targets.items()}
     times: dict[str, list[float]] = {name: [] for name in targets}
     for _ in range(rounds):
         for name, worker in workers.items():

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from descend.verbs.predict import predict
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
+    from descend.verbs.sample import sample
     from descend.verbs.trace import trace
     from descend.verbs.train import train
     from descend.verbs.tune import tune
@@ -43,6 +44,7 @@ __all__ = [
     "predict",
     "resume",
     "runs",
+    "sample",
     "trace",
     "train",
     "tune",

@@ -22,17 +22,18 @@ class Verb(NamedTuple):
 VERBS = {
     "make": (
         Verb("train", "train a model as a recipe says", "descend train gpt2-pydoc --steps 200"),
-        Verb("resume", "go on with a run that stopped, as if it had not", "descend resume runs/demo"),
+        Verb("resume", "continue a run that stopped, as if it never had", "descend resume runs/demo"),
         Verb(
             "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
         ),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
-        Verb("predict", "ask a trained model about pictures, texts, a table", "descend predict runs/demo photo.png"),
+        Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
         Verb("generate", "let a trained language model write", 'descend generate runs/demo "The for statement"'),
+        Verb("sample", "draw new examples from a generative model", "descend sample runs/demo -n 16"),
     ),
     "look": (
         Verb("plan", "what a recipe asks for: data, parameters, memory, time", "descend plan gpt2-pydoc"),
-        Verb("lr-find", "let the learning rate grow, see where the loss falls", "descend lr-find lenet-digits"),
+        Verb("lr-find", "learning-rate finder: raise the rate, watch the loss", "descend lr-find lenet-digits"),
         Verb("runs", "what was trained here and how it went", "descend runs"),
         Verb("doctor", "what is wrong with a run, and what to change", "descend doctor runs/demo"),
     ),
@@ -42,7 +43,7 @@ VERBS = {
         Verb("trace", "a computation node by node, forward and backward", 'descend trace "sin(x*y)" --at x=1 --at y=2'),
         Verb("layers", "a network layer by layer: shapes, parameters, FLOPs", "descend layers lenet"),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
-        Verb("coverage", "what is claimed, tested and proven so far", "descend coverage"),
+        Verb("coverage", "what is claimed and what is proven so far", "descend coverage"),
     ),
 }
 SHOWN = ("train",)  # whose examples stand on the first screen
@@ -71,7 +72,7 @@ def main(args: list[str] | None = None) -> int:
 
 def dispatch(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help", "help"):
-        print(screen())
+        print(format_screen())
         return 0
     if args[0] == "--version":
         from importlib.metadata import version
@@ -84,8 +85,9 @@ def dispatch(args: list[str]) -> int:
         raise Mistake(f"there is no verb {name!r}.{nearest(name, verbs)} descend --help lists the verbs")
     module = import_module(f"descend.verbs.{name.replace('-', '_')}")
     # A verb whose flags depend on data (train: on the recipe) reads its arguments itself.
-    if hasattr(module, "main"):
-        module.main(rest)
+    read_own_flags = getattr(module, "main", None)
+    if read_own_flags:
+        read_own_flags(rest)
     else:
         from descend.verbs.flags import parse
 
@@ -93,9 +95,9 @@ def dispatch(args: list[str]) -> int:
     return 0
 
 
-def screen() -> str:
+def format_screen() -> str:
     """The first screen: what descend is, its verbs, and how to begin."""
-    lines = ["descend: deep learning, from the equation to the trained model.", ""]
+    lines = ["descend: deep learning, from the equation to the trained model."]
     for group, verbs in VERBS.items():
         lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]

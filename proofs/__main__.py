@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from descend.engine.hardware import environment
+from descend.engine.hardware import describe_environment
 
 HERE = Path(__file__).parent
 RUNS = HERE.parent / "runs" / "proofs"
@@ -108,7 +108,7 @@ def run(proof: Proof, seed: int, data: str, threads: int) -> tuple[dict[str, dic
 
 def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, dict[str, object]]:
     """Every claim with its figures; runs are shared between claims about one recipe."""
-    threads = max(1, environment()["cores"] // at_once)
+    threads = max(1, describe_environment()["cores"] // at_once)
     found: dict[str, dict[str, object]] = {}
     with ThreadPoolExecutor(at_once) as pool:
         runs = {}
@@ -131,7 +131,7 @@ def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, 
 
 def outcome(proof: Proof, runs: list[tuple[dict[str, dict[str, float]], float]], threads: int) -> dict[str, object]:
     """What the runs of a claim say."""
-    here = environment()
+    here = describe_environment()
     values, times = [scores[proof.split][proof.score] for scores, _ in runs], [seconds for _, seconds in runs]
     return {
         "bar": f"{'>=' if proof.higher else '<='} {proof.bar:g}" + (f" in {proof.minutes:g} min" * bool(proof.minutes)),

@@ -56,7 +56,7 @@ class Graph:
 
     def add(self, name: str, op: Primitive | None, *parents: str) -> Symbol:
         if name in self.nodes:
-            raise Mistake(f"the graph has a node {name!r} already; choose another name")
+            raise Mistake(f"the graph already has a node {name!r}; choose another name")
         self.nodes[name] = Node(op, parents)
         return Symbol(self, name)
 

@@ -49,17 +49,17 @@ def claims(package: Path = PACKAGE, only: Collection[str] | None = None) -> dict
 
 def claims_in(source: str, path: str) -> Iterator[Claim]:
     """The claims of one file."""
-    for symbol, node in documented(ast.parse(source)):
+    for symbol, node in walk_documented(ast.parse(source)):
         for slug in slugs(ast.get_docstring(node) or ""):
             yield Claim(slug, path, 1 if isinstance(node, ast.Module) else node.lineno, symbol)
 
 
-def documented(node: Documented, symbol: str = "") -> Iterator[tuple[str, Documented]]:
+def walk_documented(node: Documented, symbol: str = "") -> Iterator[tuple[str, Documented]]:
     """The file, its classes and functions, and theirs, with their dotted names."""
     yield symbol, node
     for child in node.body:
         if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from documented(child, f"{symbol}.{child.name}".lstrip("."))
+            yield from walk_documented(child, f"{symbol}.{child.name}".lstrip("."))
 
 
 def slugs(docstring: str) -> list[str]:

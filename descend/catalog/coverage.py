@@ -1,8 +1,8 @@
-"""How much of the books is built: per system and per family, what is claimed, tested and proven.
+"""How much of the books is built: per system and per family, what is claimed, and proven in its core or as a whole.
 
 claimed   a docstring says so
-tested    at least one test is marked with the system
-proven    it is tested, and every one of those tests passed in the last recorded run
+core      the system's numbers agree: its core has tests, and every one passed in the last recorded run
+whole     the core is proven, and so is every demand of its row (`demands.py`); a row without demands is never whole
 """
 
 from __future__ import annotations
@@ -10,34 +10,52 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from descend.catalog.claims import claims
-from descend.catalog.proof import proofs
+from descend.catalog.demands import demands
+from descend.catalog.proof import Proof, proofs
 from descend.catalog.systems import families
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One system: where it is claimed (path:line), which tests prove it, and whether they passed."""
+    """One system: where it is claimed (path:line), what its tests prove, and what its row asks for."""
 
     claimed: tuple[str, ...]
-    tested: tuple[str, ...]
-    proven: bool
+    proof: Proof
+    demands: tuple[str, ...]
+
+    @property
+    def core(self) -> bool:
+        return self.proof.proves()
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The demands that nothing proves yet, in the order of the row."""
+        return tuple(demand for demand in self.demands if not self.proof.proves(demand))
+
+    @property
+    def whole(self) -> bool:
+        return self.core and bool(self.demands) and not self.open
 
     @property
     def state(self) -> str:
-        """proven, tested (not all tests passed), claimed, or not built yet."""
-        if self.tested:
-            return "proven" if self.proven else "tested"
+        """whole, core, tested (not all tests passed, or none of the core), claimed, or not built yet."""
+        if self.whole:
+            return "whole"
+        if self.core and not self.proof.failed:
+            return "core"
+        if self.proof.tests:
+            return "tested"
         return "claimed" if self.claimed else "not built yet"
 
 
 @dataclass(frozen=True)
 class Count:
-    """One family: how many systems it has, and how many of them are claimed, tested and proven."""
+    """One family: how many systems it has, and how many are claimed, proven in their core, and proven as a whole."""
 
     systems: int
     claimed: int
-    tested: int
-    proven: int
+    core: int
+    whole: int
 
 
 def standings() -> dict[str, dict[str, Standing]]:
@@ -47,8 +65,8 @@ def standings() -> dict[str, dict[str, Standing]]:
         family: {
             s.slug: Standing(
                 claimed=tuple(c.at for c in claimed.get(s.slug, ())),
-                tested=proven[s.slug].tests if s.slug in proven else (),
-                proven=s.slug in proven and proven[s.slug].passed,
+                proof=proven.get(s.slug, Proof()),
+                demands=tuple(demands().get(s.slug, ())),
             )
             for s in members
         }
@@ -62,6 +80,6 @@ def count(members: dict[str, Standing]) -> Count:
     return Count(
         systems=len(values),
         claimed=sum(bool(s.claimed) for s in values),
-        tested=sum(bool(s.tested) for s in values),
-        proven=sum(s.proven for s in values),
+        core=sum(s.core for s in values),
+        whole=sum(s.whole for s in values),
     )

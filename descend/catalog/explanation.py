@@ -9,10 +9,12 @@ from typing import Any
 
 from descend.catalog.claims import claims
 from descend.catalog.coverage import Standing
+from descend.catalog.demands import demands
 from descend.catalog.proof import Proof, proofs
 from descend.catalog.run import Outcome, run
+from descend.catalog.search import resolve
 from descend.catalog.source import Piece, read
-from descend.catalog.systems import BOOKS, System, entries, examples_of, system
+from descend.catalog.systems import BOOKS, System, entries, examples_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A demand of the row, the tests that prove it, and whether they do."""
+
+    demand: str
+    text: str
+    tests: tuple[str, ...]
+    proven: bool
+
+
+@dataclass(frozen=True)
 class Explanation:
     """One system. `as_json` is the schema of `descend explain --json`; a notebook shows it as a page."""
 
@@ -55,6 +67,7 @@ class Explanation:
     code: tuple[Code, ...]
     books: tuple[Passage, ...]
     examples: tuple[Outcome, ...]
+    demands: tuple[Asked, ...]
     proof: Proof
 
     def as_json(self) -> dict[str, Any]:
@@ -64,13 +77,14 @@ class Explanation:
             "code": [asdict(c) for c in self.code],
             "books": [asdict(b) for b in self.books],
             "examples": [outcome_as_json(o) for o in self.examples],
-            "proof": asdict(self.proof),
+            "demands": [asdict(d) for d in self.demands],
+            "proof": {"tests": self.proof.tests, "passed": self.proof.passed, **asdict(self.proof)},
         }
 
     def _repr_html_(self) -> str:
-        from descend.catalog.page import article
+        from descend.catalog.page import make_article
 
-        return article(self)
+        return make_article(self)
 
 
 def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
@@ -79,13 +93,15 @@ def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
     return {**asdict(outcome.example), **state, "values": [asdict(v) for v in outcome.values]}
 
 
-def explanation(slug: str) -> Explanation:
+def explanation(name: str) -> Explanation:
     """Gather it; the worked examples are computed at this moment."""
-    found = system(slug)
+    found = resolve(name)
+    slug = found.slug
     # The equation itself before what is built on it.
     claimed = sorted(claims(only={slug}).get(slug, []), key=lambda c: c.path.split("/")[1] not in ("ops", "theory"))
     proof = proofs().get(slug, Proof())
-    standing = Standing(tuple(c.at for c in claimed), proof.tests, proof.passed)
+    asked = demands().get(slug, {})
+    standing = Standing(tuple(c.at for c in claimed), proof, tuple(asked))
     code = []
     for claim in claimed:
         equation, pieces = read(claim)
@@ -96,6 +112,9 @@ def explanation(slug: str) -> Explanation:
         code=tuple(code),
         books=tuple(passage(entry) for entry in found.entries),
         examples=tuple(run(example) for example in examples_of(slug)),
+        demands=tuple(
+            Asked(d.name, d.text, proof.demands.get(d.name, ()), proof.proves(d.name)) for d in asked.values()
+        ),
         proof=proof,
     )
 
@@ -116,6 +135,12 @@ def tally(e: Explanation) -> str:
     verbs = {"agrees": "agree", "differs": "differ"}
     now = "computed now: " if counts.keys() & {"agrees", "differs", "failed"} else ""
     return now + ", ".join(f"{k} {verbs.get(state, state)}" for state, k in counts.items())
+
+
+def count_open(e: Explanation) -> str:
+    """How much of the row is proven: "all 5 proven", or "2 of 5 open"."""
+    n, missing = len(e.demands), sum(not d.proven for d in e.demands)
+    return f"{missing} of {n} open" if missing else f"all {n} proven"
 
 
 def lines(value: Any) -> list[str]:

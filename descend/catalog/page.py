@@ -1,167 +1,164 @@
-"""An explanation as one HTML page: no script, no font and no picture from elsewhere, readable in light and dark."""
+"""An explanation as one HTML page: no script, no font and no image from elsewhere, readable in light and dark."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from functools import cache
-from html import escape
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from descend.catalog.explanation import Code, Explanation, lines, tally
+from descend.catalog.explanation import Code, Explanation, count_open, lines, tally
 from descend.catalog.run import Outcome, Value
+from descend.web.markup import Html, html, join
+from descend.web.page import make_fragment, make_page
+from descend.web.parts import make_card, make_note
 
-CSS = """
-:root { color-scheme: light dark; --paper: #fdfcf9; --ink: #22252a; --soft: #6a6f78; --line: #e4e0d6; --card: #f6f3ec;
-  --accent: #0b5fa5; --good: #1f7a3d; --bad: #b3261e; --warn: #8a5a00; --warn-card: #fbf1d9; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15171b; --ink: #dfe2e7; --soft: #949ba6; --line: #2c3038;
-  --card: #1c1f25; --accent: #7db8ee; --good: #6cc98b; --bad: #f28b82; --warn: #e5b95c; --warn-card: #2a2416; } }
-.descend { background: var(--paper); color: var(--ink); font: 16px/1.6 ui-serif, Georgia, "Times New Roman", serif;
-  max-width: 64rem; margin: 0 auto; padding: 3rem 1.5rem 5rem; overflow-wrap: break-word; }
-.descend * { box-sizing: border-box; }
-.descend h1 { font-size: 2.1rem; line-height: 1.2; margin: 0 0 .4rem; letter-spacing: -.01em; }
-.descend h2 { font-size: 1.25rem; margin: 3rem 0 .8rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
-.descend h3 { font-size: 1rem; margin: 0; }
-.descend p { margin: .7rem 0; max-width: 50rem; }
-.descend pre, .descend code, .descend .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-.descend code { font-size: .88em; }
-.descend pre { margin: .9rem 0; overflow-x: auto; font-size: .84rem; line-height: 1.55; }
-.descend pre.math { padding: 1rem 1.2rem; background: var(--card); border-left: 3px solid var(--accent);
-  border-radius: 0 6px 6px 0; font-size: .9rem; }
-.descend .highlight pre { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: 6px; margin: .6rem 0; }
-.descend .linenos { user-select: none; }
-.descend .meta, .descend .soft { color: var(--soft); font-size: .88rem; }
-.descend .at { color: var(--accent); font-size: .84rem; }
-.descend .chip { display: inline-block; padding: 0 .6em; border: 1px solid currentColor; border-radius: 1em;
-  font: 600 .76rem/1.6 ui-sans-serif, system-ui, sans-serif; white-space: nowrap; }
-.descend .good { color: var(--good); } .descend .bad { color: var(--bad); } .descend .warn { color: var(--warn); }
-.descend .card { border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1.1rem; margin: .9rem 0; }
-.descend .card.erratum { background: var(--warn-card); border-color: var(--warn); }
-.descend .scroll { overflow-x: auto; }
-.descend table { border-collapse: collapse; font-size: .82rem; margin-top: .6rem; }
-.descend th { text-align: left; color: var(--soft); font: 600 .72rem/1.6 ui-sans-serif, system-ui, sans-serif; }
-.descend th, .descend td { padding: .22rem 1.4rem .22rem 0; vertical-align: top; }
-.descend td { border-top: 1px solid var(--line); font-family: ui-monospace, Menlo, Consolas, monospace;
-  white-space: pre-wrap; }
-.descend td.key { color: var(--soft); } .descend td.note { font-family: inherit; min-width: 5rem; }
-.descend details { margin: .5rem 0; } .descend summary { cursor: pointer; }
-.descend ul { padding-left: 1.2rem; margin: .5rem 0; font-size: .84rem; }
-body { margin: 0; background: var(--paper); }
+STYLE = """
+.descend { main > h2 { font-size: 19px; margin: 34px 0 12px; }
+  pre.math { padding: 14px 18px; border-left: 3px solid var(--c0); border-radius: 0 8px 8px 0; font-size: 14px;
+    white-space: pre; overflow-x: auto; }
+  .card > p { max-width: 52rem; margin: 10px 0; } .at { color: var(--c0); font-size: 13px; font-weight: 500; }
+  .highlight pre { border: 1px solid var(--line); background: none; white-space: pre; overflow-x: auto;
+    max-height: none; line-height: 1.5; }
+  .linenos { user-select: none; }
+  .card.erratum { background: var(--warn-page); border-color: var(--warn); }
+  .example { td { font-family: var(--mono); font-size: 12.5px; white-space: pre-wrap; }
+    td.key { color: var(--soft); } td.mark { font: inherit; min-width: 5rem; } }
+  .demands { list-style: none; padding: 0; margin: 0; li { margin: 5px 0; } .state { margin: 0 6px 0 0; } }
+  .highlight, .highlight .err { background: none; border: none; }
+  .highlight .linenos { color: var(--soft); background: none; opacity: .65; padding: 0 1em 0 0; }
+  .highlight .sd { color: var(--c0); font-style: normal; } }
 """
-CHIPS = {"proven": "good", "tested": "bad", "claimed": "warn", "not built yet": "warn"}
-HEADER = "<tr><th></th><th>printed</th><th>recomputed</th><th>ours</th><th></th></tr>"
-MARKS = {True: "<td class='note good'>✓</td>", False: "<td class='note bad'>differs</td>", None: "<td></td>"}
-STATES = {"agrees": "good", "differs": "bad", "failed": "bad"}
+TONES = {"whole": "good", "core": "good", "tested": "bad", "agrees": "good", "differs": "bad", "failed": "bad"}
+MARKS = {True: ("good", "✓"), False: ("bad", "differs"), None: ("", "")}
 
 
-def page(e: Explanation) -> str:
+def make_explanation_page(e: Explanation) -> Html:
     """The whole document."""
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    title = f"<title>{escape(e.system.name)}</title>"
-    return f"<!doctype html>\n<html lang=en><head>{head}{title}</head>\n<body>{article(e)}</body></html>\n"
+    return make_page(e.system.name, make_body(e))
 
 
-def article(e: Explanation) -> str:
+def make_article(e: Explanation) -> Html:
     """The part that a notebook shows, with its own style."""
+    return make_fragment(make_body(e))
+
+
+def make_body(e: Explanation) -> Html:
+    """What it is, the code, the books, the examples, the tests."""
     s = e.system
-    top = (
-        f"<h1>{escape(s.name)}</h1><div class=meta><span class=mono>{s.slug}</span> · {s.family} · {s.kind} "
-        f"<span class='chip {CHIPS[e.state]}'>{e.state}</span></div>"
-        + (f"<p class=soft>{escape(s.note)}</p>" if s.note else "")
-    )
-    parts = [top, *map(code, e.code), books(e), worked(e), proof(e)]
-    return f"<style>{CSS}{colours()}</style><main class=descend>{''.join(parts)}</main>"
+    meta = html('<span class="mono">{}</span> · {} · {}', s.slug, s.family, s.kind)
+    header = html("<header><h1>{}</h1>{}<p>{}</p></header>", s.name, make_badge(e.state), meta)
+    about = html('<p class="soft">{}</p>', s.note) if s.note else None
+    claims = [show_code(c) for c in e.code]
+    rest = [list_books(e), list_examples(e), list_demands(e), list_tests(e)]
+    # A docstring holds the equation: our own rules come last, since it must not be dimmer than the code.
+    return html("<style>{}{}</style>{}{}{}{}", Html(colour_code()), Html(STYLE), header, about, claims, rest)
+
+
+def make_badge(state: str) -> Html:
+    return html('<span class="state {}">{}</span>', TONES.get(state, "warn"), state)
 
 
 @cache
-def colours() -> str:
-    """The colours of the code, for paper and for night; the backgrounds are the page's."""
+def colour_code() -> str:
+    """The colours of the code in light and in dark; the backgrounds are the page's."""
     light, dark = (HtmlFormatter(style=name).get_style_defs(".descend .highlight") for name in ("friendly", "nord"))
-    text = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
-    # A docstring holds the equation: it must not be dimmer than the code.
-    ours = """.descend .highlight, .descend .highlight .err { background: none; border: none; }
-.descend .highlight .linenos { color: var(--soft); background: none; opacity: .65; padding: 0 1em 0 0; }
-.descend .highlight .sd { color: var(--accent); font-style: normal; }
-"""
-    return text + ours
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-def code(c: Code) -> str:
+def show_code(c: Code) -> Html:
     """A claim: prose and equations of the docstring, then the code with the file's own line numbers."""
     lexer = PythonLexer()
-    pieces = "".join(highlight(p.text, lexer, HtmlFormatter(linenos="inline", linenostart=p.line)) for p in c.pieces)
-    return f"<h2><span class='mono at'>{escape(c.path)}:{c.line}</span></h2>{prose(c.equation)}{pieces}"
+    formats = [HtmlFormatter(linenos="inline", linenostart=piece.line) for piece in c.pieces]
+    pieces = [Html(highlight(p.text, lexer, how)) for p, how in zip(c.pieces, formats, strict=True)]
+    title = html('<h2><span class="mono at">{}:{}</span></h2>', c.path, c.line)
+    return html('<section class="card">{}{}{}</section>', title, format_prose(c.equation), pieces)
 
 
-def prose(docstring: str) -> str:
-    """Paragraphs; an indented block is mathematics and keeps its columns."""
-    blocks: list[str] = []
+def format_prose(docstring: str) -> Html:
+    """Paragraphs; an indented block is mathematics and keeps its columns. Neighbouring blocks of it are one."""
+    blocks: list[tuple[bool, str]] = []
     for block in re.split(r"\n\s*\n", docstring):
-        lines = block.split("\n")
-        if all(line.startswith("    ") for line in lines):
-            text = escape("\n".join(line[4:] for line in lines))
-            # Neighbouring blocks of mathematics are one.
-            if blocks and blocks[-1].endswith("</pre>"):
-                blocks[-1] = blocks[-1].removesuffix("</pre>") + f"\n\n{text}</pre>"
-            else:
-                blocks.append(f"<pre class=math>{text}</pre>")
-        else:
-            blocks.append("<p>" + re.sub("`([^`]+)`", r"<code>\1</code>", escape(block)) + "</p>")
-    return "".join(blocks)
-
-
-def books(e: Explanation) -> str:
-    """The sections; the definitions are folded away once there is code."""
-    rows = []
-    for b in e.books:
-        where = "; ".join(f"<i>{escape(p.title)}</i>, {escape(p.section)}" for p in b.places)
-        name = f"<b>{escape(b.name)}</b> <span class=soft>{where} · {b.entry}</span>"
-        fold = "" if e.code else " open"
-        rows.append(f"<details{fold}><summary>{name}</summary><p>{escape(b.defines)}</p></details>")
-    missing = "" if e.code else "<p class=warn>Not built yet: this is what the books say.</p>"
-    return f"<h2>In the books</h2>{missing}{''.join(rows)}"
-
-
-def worked(e: Explanation) -> str:
-    """One card for each example."""
-    if not e.examples:
-        return "<h2>Worked examples</h2><p class=soft>The books have none.</p>"
-    return f"<h2>Worked examples, {tally(e)}</h2>{''.join(map(card, e.examples))}"
-
-
-def card(o: Outcome) -> str:
-    x = o.example
-    verdict = "<span class='chip warn'>erratum: the printed value is wrong</span>" if o.erratum else x.verdict
-    chip = f"<span class='chip {STATES.get(o.state, 'warn')}'>{o.state}</span>"
-    reason = f"<div class=warn>{escape(o.reason)}</div>" if o.reason else ""
-    note = f"<div class=soft>{escape(x.note)}</div>" if x.note.strip() else ""
-    rows = "".join(map(row, o.values))
-    return (
-        f"<div class='card{' erratum' if o.erratum else ''}'><h3>{escape(x.title)} {chip}</h3>"
-        f"<div class=soft>{x.book} {escape(x.section)} · <span class=mono>{escape(x.id)}</span> · {verdict}</div>"
-        f"{reason}{note}<div class=scroll><table>{HEADER}{rows}</table></div></div>"
+        rows = block.split("\n")
+        if not all(row.startswith("    ") for row in rows):
+            blocks.append((False, block))
+        elif text := "\n".join(row[4:] for row in rows):
+            before = blocks.pop()[1] + "\n\n" if blocks and blocks[-1][0] else ""
+            blocks.append((True, before + text))
+    return join(
+        html('<pre class="math">{}</pre>', b) if math else html("<p>{}</p>", mark_code(b)) for math, b in blocks
     )
 
 
-def row(v: Value) -> str:
-    mark = {True: "<td class='note good'>✓</td>", False: "<td class='note bad'>differs</td>", None: "<td></td>"}[
-        v.agree
-    ]
-    if v.reason:
-        mark = f"<td class='note warn'>set aside: {escape(v.reason)}</td>"
-    texts = ("\n".join(lines(x)) for x in (v.printed, v.recomputed, v.ours))
-    cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
-    return f"<tr><td class=key>{escape(v.key)}</td>{cells}{mark}</tr>"
+def mark_code(text: str) -> list[object]:
+    """`names` in a paragraph as code."""
+    return [html("<code>{}</code>", piece) if i % 2 else piece for i, piece in enumerate(re.split("`([^`]+)`", text))]
 
 
-def proof(e: Explanation) -> str:
+def list_books(e: Explanation) -> Html:
+    """The sections; the definitions are folded away once there is code."""
+    rows = []
+    for b in e.books:
+        places = [html("{}<i>{}</i>, {}", "; " if i else "", p.title, p.section) for i, p in enumerate(b.places)]
+        name = html('<b>{}</b> <span class="soft">{} · {}</span>', b.name, places, b.entry)
+        opening = Html("<details>" if e.code else "<details open>")
+        rows.append(html("{}<summary>{}</summary><p>{}</p></details>", opening, name, b.defines))
+    missing = None if e.code else html('<p class="warn">Not built yet: this is what the books say.</p>')
+    return make_card("In the books", missing, rows)
+
+
+def list_examples(e: Explanation) -> Html:
+    """One card for each worked example."""
+    if not e.examples:
+        return make_card("Worked examples", html('<p class="soft">The books have none.</p>'))
+    return html("<h2>Worked examples, {}</h2>{}", tally(e), [show_example(o) for o in e.examples])
+
+
+def show_example(o: Outcome) -> Html:
+    """Printed, recomputed and ours, side by side."""
+    x = o.example
+    erratum = html('<span class="state warn">erratum: the printed value is wrong</span>')
+    about = html(
+        '<p class="note">{} {} · <span class="mono">{}</span> · {}</p>',
+        x.book,
+        x.section,
+        x.id,
+        erratum if o.erratum else x.verdict,
+    )
+    reason = html('<p class="warn">{}</p>', o.reason) if o.reason else None
+    note = make_note(x.note) if x.note.strip() else None
+    head = [html("<th>{}</th>", name) for name in ("", "printed", "recomputed", "ours", "")]
+    table = html('<div class="wide"><table><tr>{}</tr>{}</table></div>', head, [show_value(v) for v in o.values])
+    style = "card example erratum" if o.erratum else "card example"
+    title = html("<h2>{} {}</h2>", x.title, make_badge(o.state))
+    return html('<section class="{}">{}{}{}{}{}</section>', style, title, about, reason, note, table)
+
+
+def show_value(v: Value) -> Html:
+    """A row of the table."""
+    tone, said = ("warn", f"set aside: {v.reason}") if v.reason else MARKS[v.agree]
+    cells = [html("<td>{}</td>", "\n".join(lines(x))) for x in (v.printed, v.recomputed, v.ours)]
+    return html('<tr><td class="key">{}</td>{}<td class="mark {}">{}</td></tr>', v.key, cells, tone, said)
+
+
+def list_demands(e: Explanation) -> Html:
+    """What the row asks for, the open ones marked."""
+    if not e.demands:
+        return Html()
+    marks = {True: html('<span class="state good">proven</span>'), False: html('<span class="state warn">open</span>')}
+    items = [html("<li>{} {} <code>{}</code></li>", marks[d.proven], d.text, d.demand) for d in e.demands]
+    return make_card(f"Demands, {count_open(e)}", html('<ul class="demands">{}</ul>', items))
+
+
+def list_tests(e: Explanation) -> Html:
     """The tests, a line for each test function."""
     if not e.proof.tests:
-        return "<h2>Proof</h2><p class=warn>No test proves it yet.</p>"
-    how = "<span class=good>all passed</span>" if e.proof.passed else "<span class=bad>not all passed</span>"
+        return make_card("Proof", html('<p class="warn">No test proves it yet.</p>'))
+    tone, how = ("good", "all passed") if e.proof.passed else ("bad", "not all passed")
     functions = Counter(test.partition("[")[0] for test in e.proof.tests)
-    lines = "".join(f"<li class=mono>{escape(f)}{f' × {n}' if n > 1 else ''}</li>" for f, n in functions.items())
-    return f"<h2>Proof</h2><p>{len(e.proof.tests)} tests, {how} in the recorded run.</p><ul>{lines}</ul>"
+    items = [html('<li class="mono">{}{}</li>', f, f" × {n}" if n > 1 else "") for f, n in functions.items()]
+    said = html('<p>{} tests, <span class="{}">{}</span> in the recorded run.</p>', len(e.proof.tests), tone, how)
+    return make_card("Proof", said, html("<ul>{}</ul>", items))

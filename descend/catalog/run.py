@@ -51,7 +51,7 @@ class Outcome:
 
 
 @cache
-def written(family: str) -> tuple[dict[str, Compute], dict[str, str]]:
+def load_examples(family: str) -> tuple[dict[str, Compute], dict[str, str]]:
     """EXAMPLES and SET_ASIDE of a family; both are empty while nobody has written its file."""
     folder, name = Path(__file__).parent / "examples", family.replace("-", "_")
     computed: dict[str, Compute] = {}
@@ -64,9 +64,9 @@ def written(family: str) -> tuple[dict[str, Compute], dict[str, str]]:
 
 
 @cache
-def all_written() -> tuple[dict[str, Compute], dict[str, str]]:
+def load_all_examples() -> tuple[dict[str, Compute], dict[str, str]]:
     """EXAMPLES and SET_ASIDE of all families together."""
-    pairs = [written(family) for family in families()]
+    pairs = [load_examples(family) for family in families()]
     return {k: v for e, _ in pairs for k, v in e.items()}, {k: v for _, s in pairs for k, v in s.items()}
 
 
@@ -74,7 +74,7 @@ def run(example: Example) -> Outcome:
     """Compute the example now, and compare every key."""
     if example.system is None:
         return Outcome(example, "set aside", only_printed(example), "it belongs to no system")
-    computed, aside = written(systems()[example.system].family)
+    computed, aside = load_examples(systems()[example.system].family)
     if example.id in aside:
         return Outcome(example, "set aside", only_printed(example), aside[example.id])
     if example.id not in computed:

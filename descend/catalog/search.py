@@ -1,44 +1,99 @@
-"""Find a system by a few words: what was typed against slugs, names, the books' entry names and notes.
+"""Find a system by a few words: what was typed against slugs, aliases, names, the books' entry names and notes.
 
     score = Σ_words  idf(word) · max over fields of  weight(field) · match(word, field)
 
-A rare word says more than a common one (idf). A match is exact, a beginning, a part, or, when no system has the word,
-a near spelling. Systems that have all the words come first.
+Words are compared by their stems, so that masks, masking and masked are one. A rare word says more than a common one
+(idf). A match is exact, a beginning, a part, or, when no system has the word, a near spelling. What is a system's slug
+or alias word for word comes first; then the systems that have all the words.
 """
 
 from __future__ import annotations
 
+import csv
 import difflib
 import math
 import re
 from collections import Counter
 from functools import cache
 
-from descend.catalog.systems import System, entries, systems
+from descend.catalog.systems import SPEC, System, entries, systems
+from descend.errors import Mistake
 
-WEIGHTS = {"slug": 10.0, "name": 8.0, "entries": 5.0, "family": 3.0, "note": 2.0}
+WEIGHTS = {"slug": 10.0, "alias": 8.0, "name": 8.0, "entries": 5.0, "family": 3.0, "note": 2.0}
 EXACT, BEGINS, PART = 1.0, 0.7, 0.4
 
+# The books write both British and American English; the order matters.
+SPELLINGS = (
+    ("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("iser", "izer"), ("ise", "ize"), ("yse", "yze"),
+    ("metriz", "meteriz"), ("metris", "meteriz"), ("our", "or"), ("centre", "center"), ("é", "e"), ("'s", ""),
+)  # fmt: skip
+ENDINGS = ("ization", "izing", "ized", "izer", "ize")  # all of one verb: normalize
+FILLERS = frozenset({"the", "of", "and", "for", "in", "to", "with", "by", "vs", "is"})
 
-def words_of(text: str) -> list[str]:
-    """Lower case, letters and digits, without the s of a plural; the books write both -isation and -ization."""
-    found = re.findall(r"[a-z0-9]+", text.lower().replace("isation", "ization"))
-    return [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in found]
+
+def stem_words(text: str) -> list[str]:
+    """Lower case, letters and digits, without endings: "Normalising flows" -> normaliz, flow."""
+    text = text.lower()
+    for british, american in SPELLINGS:
+        text = text.replace(british, american)
+    found = [stem(w) for w in re.findall(r"[a-z0-9]+", text)]
+    return [w for w in found if w not in FILLERS] or found
+
+
+def stem(word: str) -> str:
+    """The word without the endings of plurals and verbs; short words stay as they are."""
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-3] + "y" if word.endswith("ies") else word[:-1]
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            return word.removesuffix(ending) + "iz"
+    for ending in ("ation", "ating", "ated", "ate", "ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            word = word.removesuffix(ending)
+            # clipping -> clipp -> clip
+            return word[:-1] if word[-1] == word[-2] and word[-1] not in "sz" else word
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def squeeze(text: str) -> str:
+    """The stems as one word, so that layernorm is layer norm."""
+    return "".join(stem_words(text))
+
+
+@cache
+def aliases() -> dict[str, list[str]]:
+    """slug -> what people also call it: abbreviations, other spellings, the terms of the field and of the books."""
+    found: dict[str, list[str]] = {}
+    with (SPEC / "aliases.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            found.setdefault(row["system"], []).append(row["alias"])
+    return found
+
+
+@cache
+def systems_by_name() -> dict[str, list[str]]:
+    """squeezed slug or alias -> the systems that bear it: the slug's own, else all that have the alias."""
+    found: dict[str, list[str]] = {}
+    for slug, names in aliases().items():
+        for name in dict.fromkeys(map(squeeze, names)):
+            found.setdefault(name, []).append(slug)
+    return found | {squeeze(slug): [slug] for slug in systems()}
 
 
 @cache
 def fields() -> dict[str, dict[str, frozenset[str]]]:
-    """slug -> field -> its words. The slug's initials count as one of its words: sdpa, mha."""
+    """slug -> field -> the stems in it. The slug's initials count as one of its words: sdpa, mha."""
     found = {}
     for slug, s in systems().items():
         parts = slug.split("-")
         initials = ["".join(p[0] for p in parts)] if len(parts) > 2 else []
         texts = {
-            "slug": [*words_of(slug), *initials],
-            "name": words_of(s.name),
-            "entries": [w for e in s.entries for w in words_of(entries()[e].name)],
-            "family": words_of(s.family),
-            "note": words_of(s.note),
+            "slug": [*stem_words(slug), *initials],
+            "alias": [w for alias in aliases().get(slug, ()) for w in stem_words(alias)],
+            "name": stem_words(s.name),
+            "entries": [w for e in s.entries for w in stem_words(entries()[e].name)],
+            "family": stem_words(s.family),
+            "note": stem_words(s.note),
         }
         found[slug] = {field: frozenset(words) for field, words in texts.items()}
     return found
@@ -59,7 +114,7 @@ def match(word: str, known: frozenset[str]) -> float:
     return PART if len(word) > 3 and any(word in k for k in known) else 0.0
 
 
-def spelt(word: str) -> str:
+def correct(word: str) -> str:
     """The word, or the nearest one that some system has when none has it, not even as a part."""
     if any(word in known for known in spread()):
         return word
@@ -69,17 +124,29 @@ def spelt(word: str) -> str:
 
 def search(text: str, limit: int = 10) -> list[System]:
     """The systems that fit best, best first; none when nothing fits."""
-    words = [spelt(w) for w in dict.fromkeys(words_of(text))]
-    squeezed = re.sub(r"[^a-z0-9]", "", text.lower())
+    words = [correct(w) for w in dict.fromkeys(stem_words(text))]
+    squeezed = squeeze(text)
+    named = systems_by_name().get(squeezed) or systems_by_name().get("".join(words), [])
     rated = []
     for order, (slug, known) in enumerate(fields().items()):
         best = [max(weight * match(w, known[field]) for field, weight in WEIGHTS.items()) for w in words]
         value = sum(b * math.log(1 + len(systems()) / max(spread()[w], 1)) for b, w in zip(best, words, strict=True))
-        whole = squeezed and squeezed in slug.replace("-", "")
-        value += 1000.0 * (squeezed == slug.replace("-", "")) + 20.0 * bool(whole)
-        if value:
+        value += 20.0 * bool(squeezed and squeezed in squeeze(slug))
+        if value or slug in named:
             # Shorter slugs first among equals: the thing itself before its analyses and variants.
-            rated.append((-sum(b > 0 for b in best), -value, len(slug), order, slug))
+            rated.append((slug not in named, -sum(b > 0 for b in best), -value, len(slug), order, slug))
     rated.sort()
-    enough = 0.15 * max((-value for _, value, *_ in rated), default=0.0)  # no tail of accidental matches
-    return [systems()[slug] for _, value, *_, slug in rated if -value >= enough][:limit]
+    enough = 0.15 * max((-value for _, _, value, *_ in rated), default=0.0)  # no tail of accidental matches
+    return [systems()[slug] for other, _, value, *_, slug in rated if not other or -value >= enough][:limit]
+
+
+def resolve(name: str) -> System:
+    """The system of this slug or alias; anything else is a mistake that names the nearest."""
+    if name in systems():
+        return systems()[name]
+    named = systems_by_name().get(squeeze(name), [])
+    if len(named) == 1:
+        return systems()[named[0]]
+    near = named or [s.slug for s in search(name.replace("-", " "), 3)]
+    hint = f" {'Several have that name' if named else 'Nearest'}: {', '.join(near)}." if near else ""
+    raise Mistake(f"there is no system '{name}'.{hint} Search with: descend find {name.replace('-', ' ')}")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from descend.catalog.claims import PACKAGE, Claim, documented, without_claims
+from descend.catalog.claims import PACKAGE, Claim, walk_documented, without_claims
 
 LONGEST = 100  # lines of code shown for one claim; the file has the rest
 
@@ -30,14 +30,14 @@ def read(claim: Claim) -> tuple[str, list[Piece]]:
     """The docstring that claims (without the claim), and the pieces of code to show."""
     source = (PACKAGE.parent / claim.path).read_text(encoding="utf-8")
     tree = ast.parse(source)
-    node = next(node for symbol, node in documented(tree) if symbol == claim.symbol)
+    node = next(node for symbol, node in walk_documented(tree) if symbol == claim.symbol)
     text = without_claims(ast.get_docstring(node) or "")
-    wanted = [node] if isinstance(node, Definition) else chosen(tree, claim.slug)
+    wanted = [node] if isinstance(node, Definition) else choose_definitions(tree, claim.slug)
     pieces = [piece(source, n) for n in wanted] or body(source, tree)
-    return text, trimmed(pieces, claim.path)
+    return text, trim(pieces, claim.path)
 
 
-def chosen(tree: ast.Module, slug: str) -> list[Definition]:
+def choose_definitions(tree: ast.Module, slug: str) -> list[Definition]:
     """The definitions named like the slug, and those they use, in the order of the file."""
     defined = {n.name: n for n in tree.body if isinstance(n, Definition)}
     parts = slug.split("-")
@@ -79,7 +79,7 @@ def body(source: str, tree: ast.Module) -> list[Piece]:
     return [Piece(first, "\n".join(source.splitlines()[first - 1 :]).rstrip())]
 
 
-def trimmed(pieces: list[Piece], path: str) -> list[Piece]:
+def trim(pieces: list[Piece], path: str) -> list[Piece]:
     """At most LONGEST lines; what is left out is said."""
     shown: list[Piece] = []
     room = LONGEST

@@ -9,15 +9,12 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from descend.errors import Mistake
 
 SPEC = Path(__file__).parent / "spec"
 
@@ -131,13 +128,3 @@ def examples() -> dict[str, Example]:
 def examples_of(slug: str) -> list[Example]:
     """The worked examples of one system, in the books' order."""
     return [e for e in examples().values() if e.system == slug]
-
-
-def system(slug: str) -> System:
-    """The system of this slug; a misspelt one is a mistake that names the nearest."""
-    known = systems()
-    if slug in known:
-        return known[slug]
-    close = difflib.get_close_matches(slug, known, n=3, cutoff=0.4)
-    hint = f" Nearest: {', '.join(close)}." if close else ""
-    raise Mistake(f"there is no system '{slug}'.{hint} Search with: descend find {slug.replace('-', ' ')}")

@@ -12,12 +12,13 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from descend.catalog.explanation import Explanation, lines, tally
+from descend.catalog.explanation import Explanation, count_open, lines, tally
 from descend.catalog.run import Outcome
 from descend.catalog.source import Piece
 
 STATES = {
-    "proven": "bold green",
+    "whole": "bold green",
+    "core": "green",
     "tested": "bold red",
     "claimed": "bold yellow",
     "not built yet": "bold yellow",
@@ -26,33 +27,35 @@ MARKS = {True: ("agrees", "green"), False: ("differs", "bold red"), None: ("", "
 WIDEST, TALLEST = 72, 8  # of a cell; HTML and JSON have it whole
 
 
-def show(e: Explanation, console: Console) -> None:
+def print_explanation(e: Explanation, console: Console) -> None:
     """Print it: what it is, the code, the books, the examples, the tests."""
     s = e.system
-    console.print(Text.assemble((s.name, "bold"), "\n", (f"{s.slug} · {s.family} · {s.kind} · ", "dim"), state(e)))
+    console.print(
+        Text.assemble((s.name, "bold"), "\n", (f"{s.slug} · {s.family} · {s.kind} · ", "dim"), format_state(e))
+    )
     if s.note:
         console.print(Text(f"In short: {s.note}", "dim"))
-    for part in (code(e), books(e), worked(e), proof(e)):
+    for part in (show_code(e), list_books(e), list_examples(e), list_demands(e), list_tests(e)):
         console.print()
         console.print(part)
 
 
-def state(e: Explanation) -> Text:
+def format_state(e: Explanation) -> Text:
     return Text(e.state, STATES[e.state])
 
 
-def code(e: Explanation) -> RenderableType:
+def show_code(e: Explanation) -> RenderableType:
     """The equation and the code of each claim."""
     if not e.code:
         return Text("not built yet: below is what the books say", "yellow")
     parts: list[RenderableType] = []
     for c in e.code:
         parts += [Rule(f"{c.path}:{c.line}", align="left"), Text(c.equation), Text()]
-        parts += [part for p in c.pieces for part in (listing(p), Text())]
+        parts += [part for p in c.pieces for part in (show_piece(p), Text())]
     return Group(*parts[:-1])
 
 
-def listing(p: Piece) -> Syntax:
+def show_piece(p: Piece) -> Syntax:
     """Code with the file's own line numbers, on the terminal's own background."""
     return Syntax(
         p.text,
@@ -65,7 +68,7 @@ def listing(p: Piece) -> Syntax:
     )
 
 
-def books(e: Explanation) -> RenderableType:
+def list_books(e: Explanation) -> RenderableType:
     """The sections; and, while nothing is built, the definitions."""
     parts: list[RenderableType] = [Rule("in the books", align="left")]
     for b in e.books:
@@ -76,23 +79,23 @@ def books(e: Explanation) -> RenderableType:
     return Group(*parts)
 
 
-def worked(e: Explanation) -> RenderableType:
+def list_examples(e: Explanation) -> RenderableType:
     """One table for each example, run a moment ago."""
     if not e.examples:
         return Text("The books have no worked example of it.", "dim")
     parts: list[RenderableType] = [Rule(f"worked examples, {tally(e)}", align="left")]
     for o in e.examples:
-        parts += [heading(o), Padding(Group(*remarks(o), table(o)), (0, 0, 1, 2), expand=False)]
+        parts += [format_heading(o), Padding(Group(*list_remarks(o), make_table(o)), (0, 0, 1, 2), expand=False)]
     return Group(*parts)
 
 
-def heading(o: Outcome) -> Text:
+def format_heading(o: Outcome) -> Text:
     x = o.example
     flag = ("ERRATUM: the printed value is wrong", "bold yellow") if o.erratum else (x.verdict, "dim")
     return Text.assemble((x.title, "bold"), f"  {x.book} {x.section}  ", (x.id, "dim"), "  ", flag)
 
 
-def remarks(o: Outcome) -> list[Text]:
+def list_remarks(o: Outcome) -> list[Text]:
     """How it went when it did not simply agree, and the note beside the book's value."""
     lines = []
     if o.state != "agrees":
@@ -101,7 +104,7 @@ def remarks(o: Outcome) -> list[Text]:
     return [*lines, Text(o.example.note.strip(), "dim")] if o.example.note.strip() else lines
 
 
-def table(o: Outcome) -> Table:
+def make_table(o: Outcome) -> Table:
     """printed | recomputed | ours, one row a key."""
     rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("", "printed", "recomputed", "ours", ""):
@@ -109,17 +112,27 @@ def table(o: Outcome) -> Table:
     for v in o.values:
         word, style = MARKS[v.agree]
         note = Text(f"set aside: {v.reason}", "yellow") if v.reason else Text(word, style)
-        rows.add_row(Text(v.key), *(cell(x) for x in (v.printed, v.recomputed, v.ours)), note)
+        rows.add_row(Text(v.key), *(format_cell(x) for x in (v.printed, v.recomputed, v.ours)), note)
     return rows
 
 
-def cell(value: Any) -> Text:
+def format_cell(value: Any) -> Text:
     """A value, cut where it would fill the screen. Not a str: rich would take [cat] for markup."""
     rows = [row if len(row) <= WIDEST else row[: WIDEST - 1] + "…" for row in lines(value)]
     return Text("\n".join(rows if len(rows) <= TALLEST else [*rows[: TALLEST - 1], "…"]))
 
 
-def proof(e: Explanation) -> RenderableType:
+def list_demands(e: Explanation) -> RenderableType:
+    """What the row asks for: what is proven, and what is open."""
+    if not e.demands:
+        return Text("Nobody has gone through the demands of this row yet.", "dim")
+    rows = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for d in e.demands:
+        rows.add_row(Text("proven", "green") if d.proven else Text("open", "yellow"), Text(d.demand), Text(d.text))
+    return Group(Rule(f"demands, {count_open(e)}", align="left"), rows)
+
+
+def list_tests(e: Explanation) -> RenderableType:
     """The tests that prove it, a line for each test function, and how the recorded run went."""
     if not e.proof.tests:
         return Text("No test proves it yet.", "yellow")

@@ -73,7 +73,7 @@ class Boosted:
         return torch.where(self.margins(x)[-1] >= 0, 1.0, -1.0).to(x.dtype)
 
 
-def reweighted(w: Tensor, alpha: float, y: Tensor, h: Tensor) -> Tensor:
+def reweigh(w: Tensor, alpha: float, y: Tensor, h: Tensor) -> Tensor:
     """w_i exp(−α y_i h_i), normalised."""
     w = w * (-alpha * y * h).exp()
     return w / w.sum()
@@ -97,7 +97,7 @@ def adaboost(x: Tensor, y: Tensor, rounds: int, learn: WeightedLearner = best_st
         if error >= 0.5 and model.learners:
             return model
         alpha = 0.5 * math.log((1 - error) / error)
-        w = reweighted(w, alpha, y, h)
+        w = reweigh(w, alpha, y, h)
         model.learners.append(learner)
         model.alphas.append(alpha)
         model.errors.append(error)

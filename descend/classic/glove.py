@@ -49,7 +49,7 @@ class GloVeByTriples:
         return float(np.mean((self.scores()[i, s, g] - ratios(p)[i, s, g]) ** 2))
 
     def fit(self, p: Array, rate: float, steps: int, random: np.random.Generator) -> GloVeByTriples:
-        """So many steps, one triple each."""
+        """This many steps, one triple each."""
         which = np.stack(drawable(p), axis=1)
         r = ratios(p)
         w, context = self.w, self.context

@@ -104,7 +104,7 @@ class GradientBoosting:
     def classify(self, x: Tensor, y: Tensor) -> Sum:
         """The logit of y = 1 from features x (n, d) and classes y (n) of 0 and 1, logistic loss."""
         if not 0 < float(y.mean()) < 1 or not bool(((y == 0) | (y == 1)).all()):
-            raise Mistake("gradient boosting: the classes must be 0 and 1, and both must be there")
+            raise Mistake("gradient boosting: the classes must be 0 and 1, and both must occur")
         model = Sum(float(y.mean().logit()), self.rate, [])
         score = torch.full_like(y, model.start)
         for _ in range(self.rounds):

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
-from descend.theory.perceptron import augmented
+from descend.theory.perceptron import augment
 
 TOLERANCE = 1e-10  # of the step of Newton's method, relative to the weights
 TOO_SURE = 1e-9  # ȳ(1 − ȳ) of every example below this: the classes are separated and the weights run away
@@ -50,36 +50,36 @@ class Linear:
 
 def least_squares(x: Tensor, y: Tensor) -> Linear:
     """The closed form; of several optima (more weights than examples) the one with the smallest weights."""
-    theta = torch.linalg.lstsq(augmented(x), y[:, None], driver="gelsd").solution[:, 0]
+    theta = torch.linalg.lstsq(augment(x), y[:, None], driver="gelsd").solution[:, 0]
     return Linear(theta[:-1], theta[-1])
 
 
 def largest_rate(x: Tensor) -> float:
     """1 / λ_max(X̃ᵀX̃): gradient descent on the squared norm converges for any smaller rate."""
-    return float(1 / torch.linalg.matrix_norm(augmented(x), ord=2) ** 2)
+    return float(1 / torch.linalg.matrix_norm(augment(x), ord=2) ** 2)
 
 
 def gradient_descent(x: Tensor, y: Tensor, rate: float = 0.0, steps: int = 1000) -> Linear:
     """Steps down the gradient 2 X̃ᵀ(X̃θ − y), from θ = 0; rate 0 takes half of the largest."""
-    rows, rate = augmented(x), rate or largest_rate(x) / 2
+    rows, rate = augment(x), rate or largest_rate(x) / 2
     theta = rows.new_zeros(rows.shape[1])
     for _ in range(steps):
         theta = theta - rate * 2 * rows.T @ (rows @ theta - y)
     if not theta.isfinite().all():
-        raise Mistake(f"rate {rate:g}: gradient descent ran away; use less than {largest_rate(x):.3g}")
+        raise Mistake(f"rate {rate:g}: gradient descent diverged; use less than {largest_rate(x):.3g}")
     return Linear(theta[:-1], theta[-1])
 
 
 def logistic_gradient(x: Tensor, y: Tensor, model: Linear) -> Tensor:
     """Σ_i (ȳ_i − y_i) x̃_i: the gradient in (w, b) of the summed cross-entropy, y in {0, 1}."""
-    return augmented(x).T @ (model.probability(x) - y)
+    return augment(x).T @ (model.probability(x) - y)
 
 
 def logistic_regression(x: Tensor, y: Tensor, ridge: float = 0.0, steps: int = 100) -> Linear:
     """Newton's method from θ = 0; `ridge` is λ."""
     if set(y.tolist()) != {0, 1}:
         raise Mistake(f"labels {sorted(set(y.tolist()))[:4]}: logistic regression needs both classes, as 0 and 1")
-    rows = augmented(x)
+    rows = augment(x)
     penalty = torch.cat([rows.new_full((x.shape[1],), ridge), rows.new_zeros(1)])
     theta = rows.new_zeros(rows.shape[1])
     for _ in range(steps):

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
-from descend.theory.perceptron import augmented
+from descend.theory.perceptron import augment
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def learn_through_origin(x: Tensor, y: Tensor, eta: float = 1.0, epochs: int = 1
 
 def learn(x: Tensor, y: Tensor, eta: float = 1.0, epochs: int = 1000) -> Learned:
     """The rule with a bias, which is the last of the weights."""
-    return learn_through_origin(augmented(x), y, eta, epochs)
+    return learn_through_origin(augment(x), y, eta, epochs)
 
 
 class Perceptron:

@@ -28,42 +28,42 @@ GAP = 1.5  # validation loss above the training loss by half
 NOTHING = 0.1  # a training loss below a tenth of the validation loss
 HELD = 0.25  # a validation loss that is still a quarter of the first loss
 FLAT = 0.03  # a fall over the last third by less than this share of the first loss
-EVALUATIONS = 4  # before so many a validation curve says nothing
+EVALUATIONS = 4  # before this many a validation curve says nothing
 AHEAD = 0.1  # accuracy, or share of the loss, by which a simple method is better
 
 
-def part(curve: Curve, begin: float, end: float) -> float:
+def mean_of_part(curve: Curve, begin: float, end: float) -> float:
     """Mean of the losses between two shares of the curve."""
     n = len(curve)
     first = min(int(begin * n), n - 1)
     return fmean(loss for _, loss in curve[first : max(int(end * n), first + 1)])
 
 
-def start(signs: Signs) -> float:
+def first_loss(signs: Signs) -> float:
     return signs.train[0][1]
 
 
-def moves(signs: Signs) -> float | None:
+def median_move(signs: Signs) -> float | None:
     """The middle layer's ‖ΔW‖ / ‖W‖ in one step."""
     found = [layer.move for layer in signs.layers if math.isfinite(layer.move)]
     return median(found) if found else None
 
 
-def rate_too_high(signs: Signs) -> Finding | None:
+def detect_high_rate(signs: Signs) -> Finding | None:
     """The loss ends above its start, or jumps above it and never learns, or every step turns the weights over."""
     if len(signs.train) < (3 if signs.fault else SHORT) or not signs.ill:
         return None
     end, top = signs.end, max(loss for _, loss in signs.train[1:])
-    first = max(start(signs), signs.chance or 0.0)
-    size, decay = moves(signs), (signs.value("optim.lr") or 0.0) * (signs.value("optim.weight_decay") or 0.0)
+    first = max(first_loss(signs), signs.chance or 0.0)
+    size, decay = median_move(signs), (signs.value("optim.lr") or 0.0) * (signs.value("optim.weight_decay") or 0.0)
     if size is not None and size * signs.train[-1][0] < TRAVEL and gradients_arrive(signs):
         return None  # weights that gradients do not move have not diverged
     if end > (RISES if signs.chance else NOISE) * first:
-        said = f"the loss rose from {start(signs):.4g} to {end:.4g}"
+        said = f"the loss rose from {first_loss(signs):.4g} to {end:.4g}"
     elif top > SPIKES * first:
-        said = f"the loss began at {start(signs):.4g}, jumped to {top:.4g} and ended at {end:.4g}"
+        said = f"the loss began at {first_loss(signs):.4g}, jumped to {top:.4g} and ended at {end:.4g}"
     elif size is not None and size > LARGE and decay < DECAY:
-        said = f"the loss went only from {start(signs):.4g} to {end:.4g}"
+        said = f"the loss went only from {first_loss(signs):.4g} to {end:.4g}"
     else:
         return None
     if size is not None and size > USUAL:
@@ -77,12 +77,12 @@ def rate_too_high(signs: Signs) -> Finding | None:
     )
 
 
-def rate_too_low(signs: Signs) -> Finding | None:
+def detect_low_rate(signs: Signs) -> Finding | None:
     """The loss hardly falls, gradients arrive, and all the steps together cannot move the weights."""
-    size = moves(signs)
+    size = median_move(signs)
     if size is None or len(signs.train) < SHORT:
         return None
-    first, end, steps = start(signs), signs.end, signs.train[-1][0]
+    first, end, steps = first_loss(signs), signs.end, signs.train[-1][0]
     if not (first - end < STILL * abs(first) and size * steps < TRAVEL and gradients_arrive(signs)):
         return None
     factor = min(1000.0, 10 ** round(math.log10(0.003 / max(size, 1e-12))))
@@ -102,7 +102,7 @@ def gradients_arrive(signs: Signs) -> bool:
     return bool(found) and min(found) > 1e-4 * max(found) > 0
 
 
-def overfit(signs: Signs) -> Finding | None:
+def detect_overfitting(signs: Signs) -> Finding | None:
     """The validation loss rises from its best while the training loss falls, or stays while that goes to nothing."""
     if len(signs.valid) < EVALUATIONS or len(signs.train) < SHORT:
         return None
@@ -110,9 +110,9 @@ def overfit(signs: Signs) -> Finding | None:
     last, end = median(loss for _, loss in signs.valid[-2:]), signs.end
     before = [loss for at, loss in signs.train if at <= step][-SHORT:]
     falls = bool(before) and end < fmean(before) and signs.train[-1][0] > step
-    rises = last - best > max(WORSE * best, NOTICED * start(signs)) and last > GAP * end
-    still = last > part(signs.valid, 0.5, 0.75) - FLAT * start(signs)
-    apart = end < NOTHING * last and last > HELD * start(signs) and still
+    rises = last - best > max(WORSE * best, NOTICED * first_loss(signs)) and last > GAP * end
+    still = last > mean_of_part(signs.valid, 0.5, 0.75) - FLAT * first_loss(signs)
+    apart = end < NOTHING * last and last > HELD * first_loss(signs) and still
     if not falls or not (rises or apart):
         return None
     helps = ["--patience 5 (stop at the best; checkpoints/best has its weights)"]
@@ -132,12 +132,12 @@ def overfit(signs: Signs) -> Finding | None:
     )
 
 
-def flat(signs: Signs) -> bool:
+def has_flattened(signs: Signs) -> bool:
     """Whether the training loss no longer falls."""
-    return part(signs.train, 0.34, 0.67) - part(signs.train, 0.67, 1.0) < FLAT * abs(start(signs))
+    return mean_of_part(signs.train, 0.34, 0.67) - mean_of_part(signs.train, 0.67, 1.0) < FLAT * abs(first_loss(signs))
 
 
-def underfit(signs: Signs) -> Finding | None:
+def detect_underfitting(signs: Signs) -> Finding | None:
     """Training and validation loss are both bad and flat, though a simple method does better with the same examples."""
     if len(signs.train) < SHORT or signs.better is None or not signs.chance or signs.fitted is None:
         return None
@@ -145,7 +145,7 @@ def underfit(signs: Signs) -> Finding | None:
     ahead = (
         found.theirs - found.ours if found.score == "accuracy" else (found.ours - found.theirs) / max(found.ours, 1e-9)
     )
-    if not (flat(signs) and signs.fitted > BAD * signs.chance and end < GAP * signs.fitted and ahead > AHEAD):
+    if not (has_flattened(signs) and signs.fitted > BAD * signs.chance and end < GAP * signs.fitted and ahead > AHEAD):
         return None
     decay = signs.value("optim.weight_decay") or 0.0
     sizes = [flag for flag in ("model.hidden", "model.width", "model.depth") if flag in signs.values]
@@ -162,17 +162,18 @@ def underfit(signs: Signs) -> Finding | None:
     )
 
 
-def no_progress(signs: Signs) -> Finding | None:
+def detect_no_progress(signs: Signs) -> Finding | None:
     """Seen while training: the losses stand where they began."""
     if len(signs.valid) < EVALUATIONS or len(signs.train) < SHORT:
         return None
     first, best, done = signs.valid[0][1], min(loss for _, loss in signs.valid), signs.train[-1][0]
-    if first - best > NOTICED * abs(first) or start(signs) - min(best, signs.end) > NOTICED * abs(start(signs)):
+    begin = first_loss(signs)
+    if first - best > NOTICED * abs(first) or begin - min(best, signs.end) > NOTICED * abs(begin):
         return None
     return Finding(
         "no-progress",
         "warning",
-        f"after {done} steps the validation loss is {best:.4g}, the training loss began at {start(signs):.4g}",
+        f"after {done} steps the validation loss is {best:.4g}, the training loss began at {first_loss(signs):.4g}",
         "θ ← θ − η g: either η is wrong, or g does not arrive, or the examples do not tell",
         "descend doctor RUN measures which of these it is",
     )

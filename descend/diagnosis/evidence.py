@@ -10,7 +10,7 @@ SAME = 0.99  # of all answers are one class
 VARIED = 0.03  # and of the true classes more than this share are others
 
 
-def not_finite(signs: Signs) -> Finding | None:
+def detect_nan(signs: Signs) -> Finding | None:
     """The run ended with a loss that is no number, or training examples hold such numbers."""
     if not signs.fault and not signs.spoilt:
         return None
@@ -30,7 +30,7 @@ def not_finite(signs: Signs) -> Finding | None:
     )
 
 
-def leak(signs: Signs) -> Finding | None:
+def detect_leak(signs: Signs) -> Finding | None:
     """Validation examples that were trained on, or an input that is the answer."""
     said, change = [], []
     if signs.doubled is not None and signs.doubled > LEAK + 2 * signs.repeated:
@@ -55,7 +55,7 @@ def leak(signs: Signs) -> Finding | None:
     )
 
 
-def constant_predictions(signs: Signs) -> Finding | None:
+def detect_constant_predictions(signs: Signs) -> Finding | None:
     """One answer for every example."""
     found = signs.answers
     if found is None or found.top < SAME or 1 - found.true_top < VARIED or found.count < 20:

@@ -6,6 +6,7 @@ those checks are made first; a finding that a cause explains is not listed as on
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,31 +16,48 @@ import torch
 from torch import Tensor, nn
 
 from descend.diagnosis import examples as data
-from descend.diagnosis.course import course, highest_rate
-from descend.diagnosis.curves import overfit, rate_too_high, rate_too_low, underfit
-from descend.diagnosis.evidence import constant_predictions, leak, not_finite
-from descend.diagnosis.inside import dead_relu, exploding, growing_norms, saturated_units, vanishing
-from descend.diagnosis.probe import moving, probe
+from descend.diagnosis.course import find_highest_rate, read_course
+from descend.diagnosis.curves import detect_high_rate, detect_low_rate, detect_overfitting, detect_underfitting
+from descend.diagnosis.evidence import detect_constant_predictions, detect_leak, detect_nan
+from descend.diagnosis.games import GAMES
+from descend.diagnosis.inside import (
+    detect_dead_relu,
+    detect_exploding,
+    detect_growing_norms,
+    detect_saturation,
+    detect_vanishing,
+)
+from descend.diagnosis.probe import measure_moves, probe
+from descend.diagnosis.schedule import detect_interruption, detect_long_warmup
 from descend.diagnosis.signs import Answers, Finding, Signs
 from descend.engine import checkpoint
 from descend.engine.distributed import World
-from descend.engine.hardware import moved
-from descend.engine.protocol import Parts
+from descend.engine.evaluation import score_set
+from descend.engine.hardware import move_batch
+from descend.engine.parts import Parts
 from descend.engine.run import Run
-from descend.engine.training import Training, mean_scores
+from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import from_json
 from descend.kinds.table import LearnTable
+from descend.weights.checkpoints import resolve_checkpoint
 
 Check = Callable[[Signs], Finding | None]
 
-INSIDE: tuple[Check, ...] = (dead_relu, saturated_units, exploding, vanishing)
-COURSE: tuple[Check, ...] = (growing_norms, rate_too_low, leak, overfit, constant_predictions, underfit)
+INSIDE: tuple[Check, ...] = (detect_dead_relu, detect_saturation, detect_exploding, detect_vanishing)
+COURSE: tuple[Check, ...] = (
+    *(detect_growing_norms, detect_low_rate, detect_leak, detect_overfitting),
+    *(detect_constant_predictions, detect_underfitting),
+)
 SCORED = 1024  # training and validation examples that are scored
 TOKENS = 8192  # or tokens, where the examples are texts
 SICK = {"vanishing-gradient", "constant-predictions", "underfit", "learning-rate-too-low"}
+SHORT = {"constant-predictions", "underfit", "learning-rate-too-low"}  # what more steps may mend
 EXPLAINS = {
+    "interrupted": SHORT,
+    "warm-up-too-long": SHORT,
+    "kl-too-large": {"clip-fraction-too-large"},
     "learning-rate-too-high": SICK | {"dead-relu", "saturated-units", "exploding-gradient", "overfit"},
     "dead-relu": SICK | {"learning-rate-too-high"},
     "saturated-units": SICK | {"learning-rate-too-high", "exploding-gradient"},
@@ -61,10 +79,12 @@ class Examination:
     signs: Signs = field(default_factory=Signs)
 
 
-def examine(run: Run) -> Examination:
-    """Look at a run; nothing in its folder is changed."""
+def examine(run: Run, which: str | int = "last") -> Examination:
+    """Look at a run with the weights of a checkpoint; nothing in its folder is changed."""
     saved, lines = run.recipe, run.lines()
-    signs, notes = course(saved, lines), []
+    signs, notes = replace(read_course(saved, lines), running=is_training(run)), []
+    if signs.running:
+        notes.append(f"the run is still training: this is how it stands at step {signs.done} of {signs.steps}")
     initial: Signs | None = None
     try:
         recipe: Recipe = from_json(saved.get("values"), str(run.folder / "recipe.json"))
@@ -73,31 +93,51 @@ def examine(run: Run) -> Examination:
     except Mistake as mistake:
         notes.append(f"the run cannot be built again, so only its curves were read: {mistake}")
     else:
-        train, valid = data.drawn(parts.stream), data.held(parts.valid)
+        train, valid = data.draw_epoch(parts.stream), data.take_valid(parts.valid)
         if train is not None and valid is not None:
-            signs = of_examples(signs, recipe, train, valid)
+            signs = look_at_examples(signs, recipe, train, valid)
         training = Training(parts, replace(recipe.loop, compile="off"), recipe.schedule, World())
         layers, units = probe(training)
         initial = replace(signs, layers=layers, units=units)
         if checkpoint.names(run.checkpoints):
-            training.load_state_dict(checkpoint.newest(run.checkpoints, notes.append)[2])
+            training.load_state_dict(state_of(run, which, notes.append))
             layers, units = probe(training)
         else:
             notes.append("there is no checkpoint yet: the layers are those of the initial weights")
         if train is not None and valid is not None:
-            signs = of_answers(signs, training, parts, train, valid)
-        signs = replace(signs, layers=moving(training, layers, highest_rate(lines)), units=units)
-    return ordered(signs, initial, tuple(notes))
+            signs = look_at_answers(signs, training, parts, train, valid)
+        signs = replace(signs, layers=measure_moves(training, layers, find_highest_rate(lines)), units=units)
+    found = order_findings(signs, initial, tuple(notes))
+    named = (replace(finding, change=finding.change.replace("RUN", str(run.folder))) for finding in found.findings)
+    return replace(found, findings=tuple(named))
 
 
-def ordered(signs: Signs, initial: Signs | None, notes: tuple[str, ...] = ()) -> Examination:
+def is_training(run: Run) -> bool:
+    """Whether a process is training in the folder: it holds the lock."""
+    try:
+        with (run.folder / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def state_of(run: Run, which: str | int, warn: Callable[[str], None]) -> dict[str, Any]:
+    """The state of a checkpoint; of the newest intact one for "last"."""
+    if which == "last":
+        return checkpoint.newest(run.checkpoints, warn)[2]
+    return checkpoint.load(resolve_checkpoint(run.folder, which))[1]
+
+
+def order_findings(signs: Signs, initial: Signs | None, notes: tuple[str, ...] = ()) -> Examination:
     """All checks in the order of causes; what one explains is set aside."""
     early = [found for check in INSIDE if initial and (found := check(initial))]
     early = [replace(found, evidence=f"with the initial weights already, {found.evidence}") for found in early]
-    late = [found for check in (rate_too_high, *INSIDE, *COURSE) if (found := check(signs))]
+    late = [found for check in (detect_high_rate, *INSIDE, *COURSE, *GAMES) if (found := check(signs))]
     early, late = (sorted(some, key=lambda found: found.severity != "fault") for some in (early, late))
-    first = not_finite(signs)
-    findings: list[Finding] = [first] if first else []
+    findings = [found for check in (detect_nan, detect_interruption, detect_long_warmup) if (found := check(signs))]
     follows: dict[str, str] = {}
     for found in [*early, *late]:
         if any(found.name == known.name for known in findings):
@@ -110,17 +150,23 @@ def ordered(signs: Signs, initial: Signs | None, notes: tuple[str, ...] = ()) ->
     return Examination(tuple(findings), follows, notes, signs)
 
 
-def of_examples(signs: Signs, recipe: Recipe, train: data.Examples, valid: data.Examples) -> Signs:
+def look_at_examples(signs: Signs, recipe: Recipe, train: data.Examples, valid: data.Examples) -> Signs:
     """What the examples say alone."""
-    doubled, repeated = data.shared(train, valid)
+    doubled, repeated = data.measure_overlap(train, valid)
     columns: tuple[tuple[str, float], ...] = ()
     if isinstance(recipe, LearnTable) and train.x.dim() == 2:
-        columns = data.telling(train, inputs_of(recipe))
-    spoilt = data.spoilt(train)
-    return replace(signs, spoilt=spoilt, chance=data.chance(train), doubled=doubled, repeated=repeated, columns=columns)
+        columns = data.rate_columns(train, list_inputs(recipe))
+    return replace(
+        signs,
+        spoilt=data.find_spoilt(train),
+        chance=data.loss_of_constant(train),
+        doubled=doubled,
+        repeated=repeated,
+        columns=columns,
+    )
 
 
-def inputs_of(recipe: LearnTable) -> dict[str, list[int]]:
+def list_inputs(recipe: LearnTable) -> dict[str, list[int]]:
     """The places of every column among the inputs."""
     found: dict[str, list[int]] = {}
     at = 0
@@ -130,7 +176,9 @@ def inputs_of(recipe: LearnTable) -> dict[str, list[int]]:
     return found
 
 
-def of_answers(signs: Signs, training: Training, parts: Parts, train: data.Examples, valid: data.Examples) -> Signs:
+def look_at_answers(
+    signs: Signs, training: Training, parts: Parts, train: data.Examples, valid: data.Examples
+) -> Signs:
     """What the model answers with the last weights, and how well."""
     outputs: list[Tensor] = []
 
@@ -140,10 +188,10 @@ def of_answers(signs: Signs, training: Training, parts: Parts, train: data.Examp
 
     def scores(examples: data.Examples) -> dict[str, float]:
         count = max(8, TOKENS // examples.x.shape[1]) if examples.tokens else SCORED
-        batches = (moved(batch, training.device) for batch in data.batches_of(examples, min(count, SCORED)))
-        return mean_scores(training.task, batches)
+        batches = (move_batch(batch, training.device) for batch in data.cut_batches(examples, min(count, SCORED)))
+        return score_set(training.task, batches)
 
-    with torch.no_grad(), training.ema.applied() if training.ema else nullcontext(), training.autocast():
+    with torch.no_grad(), training.ema.swap_in() if training.ema else nullcontext(), training.autocast():
         fitted = scores(train).get("loss")
         handle = parts.model.register_forward_hook(keep)
         try:
@@ -153,12 +201,12 @@ def of_answers(signs: Signs, training: Training, parts: Parts, train: data.Examp
     return replace(
         signs,
         fitted=fitted,
-        answers=answers(outputs, valid),
-        better=data.simple(train, valid, ours),
+        answers=count_answers(outputs, valid),
+        better=data.try_simple_method(train, valid, ours),
     )
 
 
-def answers(outputs: list[Tensor], valid: data.Examples) -> Answers | None:
+def count_answers(outputs: list[Tensor], valid: data.Examples) -> Answers | None:
     """How often each class is answered, where the answers are classes."""
     if not valid.classes or not outputs or any(out.dim() != 2 for out in outputs):
         return None

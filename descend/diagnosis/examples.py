@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from descend.contracts import Stream
 from descend.diagnosis.signs import Better
-from descend.engine.protocol import Stream
 
 MOST = 20_000  # training examples that are looked at
 NUMBERS = 30_000_000  # and numbers in them: about a second
@@ -52,7 +52,7 @@ class Examples:
         return self.y.is_floating_point() and self.y.dim() == 1
 
 
-def drawn(stream: Stream) -> Examples | None:
+def draw_epoch(stream: Stream) -> Examples | None:
     """An epoch of the stream, or as much of it as is looked at; the stream stands afterwards where it stood."""
     state = stream.state_dict()
     batches: list[dict[str, Tensor]] = []
@@ -69,10 +69,10 @@ def drawn(stream: Stream) -> Examples | None:
             break
         seen.update(ids)
     stream.load_state_dict(state)
-    return once(joined(batches)) if batches else None
+    return drop_repeats(join(batches)) if batches else None
 
 
-def held(valid: Any) -> Examples | None:
+def take_valid(valid: Any) -> Examples | None:
     """The validation examples."""
     batches: list[dict[str, Tensor]] = []
     for batch in valid:
@@ -81,16 +81,16 @@ def held(valid: Any) -> Examples | None:
         batches.append(batch)
         if sum(len(b["x"]) for b in batches) >= VALID:
             break
-    return joined(batches) if batches else None
+    return join(batches) if batches else None
 
 
-def joined(batches: list[dict[str, Tensor]]) -> Examples:
+def join(batches: list[dict[str, Tensor]]) -> Examples:
     x, y = (torch.cat([batch[name] for batch in batches]) for name in ("x", "y"))
     ids = torch.cat([batch["ids"].flatten() for batch in batches]) if "ids" in batches[0] else torch.arange(len(x))
     return Examples(x, y, ids)
 
 
-def once(examples: Examples) -> Examples:
+def drop_repeats(examples: Examples) -> Examples:
     """Each id once: a batch may reach over the end of an epoch. Windows of text that differ have different ids."""
     _, inverse = examples.ids.unique(return_inverse=True)
     first = torch.full((int(inverse.max()) + 1,), len(inverse), dtype=torch.long)
@@ -99,7 +99,7 @@ def once(examples: Examples) -> Examples:
     return Examples(examples.x[rows], examples.y[rows], examples.ids[rows])
 
 
-def spoilt(examples: Examples) -> tuple[int, ...]:
+def find_spoilt(examples: Examples) -> tuple[int, ...]:
     """Ids of the examples that hold a number which is none."""
     bad = torch.zeros(len(examples.x), dtype=torch.bool)
     for part in (examples.x, examples.y):
@@ -108,7 +108,7 @@ def spoilt(examples: Examples) -> tuple[int, ...]:
     return tuple(examples.ids[bad].tolist())
 
 
-def marks(examples: Examples) -> Tensor:
+def hash_examples(examples: Examples) -> Tensor:
     """A number for each example that equal examples share: a random linear form of the bits, modulo 2⁶⁴."""
     parts = [part.reshape(len(part), -1) for part in (examples.x, examples.y)]
     bits = [part.float().view(torch.int32) if part.is_floating_point() else part for part in parts]
@@ -120,15 +120,15 @@ def marks(examples: Examples) -> Tensor:
     return total
 
 
-def shared(train: Examples, valid: Examples) -> tuple[float, float]:
+def measure_overlap(train: Examples, valid: Examples) -> tuple[float, float]:
     """Share of validation examples that are training examples; share of training examples that are there twice."""
-    ours, theirs = marks(train), marks(valid)
+    ours, theirs = hash_examples(train), hash_examples(valid)
     _, inverse, counts = ours.unique(return_inverse=True, return_counts=True)
     twice = (counts[inverse] > 1).double().mean().item()
     return torch.isin(theirs, ours).double().mean().item(), twice
 
 
-def chance(train: Examples) -> float | None:
+def loss_of_constant(train: Examples) -> float | None:
     """Loss of the best answer that does not look at x."""
     if train.numbers:
         return train.y.double().var(correction=0).item()
@@ -143,13 +143,13 @@ def frequencies(y: Tensor) -> Tensor:
     return counts / counts.sum()
 
 
-def simple(train: Examples, valid: Examples, ours: dict[str, float]) -> Better | None:
+def try_simple_method(train: Examples, valid: Examples, ours: dict[str, float]) -> Better | None:
     """What the neighbours or the pairs reach on the validation examples, beside the model."""
     if train.tokens and "loss" in ours and int(train.x.max()) < VOCAB:
-        return Better("counting pairs of tokens", "loss", pairs(train, valid), ours["loss"])
+        return Better("counting pairs of tokens", "loss", count_pairs(train, valid), ours["loss"])
     if not train.x.is_floating_point() or len(train.x) <= NEAR:
         return None
-    nearest = neighbours(train, valid)
+    nearest = find_neighbours(train, valid)
     if train.classes and "accuracy" in ours:
         y = train.y[nearest].mode(dim=1).values
         right = (y == valid.y[: len(y)]).double().mean().item()
@@ -161,13 +161,13 @@ def simple(train: Examples, valid: Examples, ours: dict[str, float]) -> Better |
     return None
 
 
-def neighbours(train: Examples, valid: Examples) -> Tensor:
+def find_neighbours(train: Examples, valid: Examples) -> Tensor:
     """Rows of the nearest training examples, for the first validation examples: (n, NEAR)."""
     a, b = train.x[: COMPARED[0]].flatten(1).float(), valid.x[: COMPARED[1]].flatten(1).float()
     return torch.cdist(b.nan_to_num(), a.nan_to_num()).topk(NEAR, largest=False).indices
 
 
-def pairs(train: Examples, valid: Examples) -> float:
+def count_pairs(train: Examples, valid: Examples) -> float:
     """Mean −log p(y | x) of the table of pairs, on the validation tokens."""
     size = int(max(part.max() for e in (train, valid) for part in (e.x, e.y))) + 1
     counts = torch.bincount((train.x * size + train.y).flatten(), minlength=size * size).view(size, size).double()
@@ -176,14 +176,14 @@ def pairs(train: Examples, valid: Examples) -> float:
     return -p[valid.x, valid.y].log().mean().item()
 
 
-def telling(train: Examples, columns: dict[str, list[int]]) -> tuple[tuple[str, float], ...]:
+def rate_columns(train: Examples, columns: dict[str, list[int]]) -> tuple[tuple[str, float], ...]:
     """For every column of a table: the share of a constant answer's errors that vanish if one knows it alone.
 
     For classes by a tree on this column's inputs with as many leaves as classes; for numbers by Spearman's ρ².
     """
     x = train.x.double().nan_to_num().numpy()
     if train.classes and len(columns) > 1:
-        return tuple((name, explained(x[:, inputs], train.y)) for name, inputs in columns.items())
+        return tuple((name, measure_explained(x[:, inputs], train.y)) for name, inputs in columns.items())
     if train.numbers and len(columns) > 1:
         from scipy.stats import spearmanr
 
@@ -193,7 +193,7 @@ def telling(train: Examples, columns: dict[str, list[int]]) -> tuple[tuple[str, 
     return ()
 
 
-def explained(x: Any, y: Tensor) -> float:
+def measure_explained(x: Any, y: Tensor) -> float:
     """1 − errors of the tree / errors of the most frequent class."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -202,7 +202,7 @@ def explained(x: Any, y: Tensor) -> float:
     return 1 - (1 - float(tree.score(x, y.numpy()))) / wrong if wrong else 0.0
 
 
-def batches_of(examples: Examples, count: int, size: int = 256) -> Iterator[dict[str, Tensor]]:
+def cut_batches(examples: Examples, count: int, size: int = 256) -> Iterator[dict[str, Tensor]]:
     """The first examples again, in batches."""
     for rows in torch.arange(min(count, len(examples.x))).split(size):
         yield {"x": examples.x[rows], "y": examples.y[rows], "ids": examples.ids[rows]}

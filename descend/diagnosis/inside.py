@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from descend.diagnosis.signs import Finding, Layer, Signs
+from descend.diagnosis.signs import Finding, LayerSigns, Signs
 
 DEAD = 0.5  # half the units of a layer gone: healthy ReLU layers lose a tenth or two
 SATURATED = 0.6  # healthy tanh networks have up to a third of their outputs near the ends
@@ -19,38 +19,38 @@ GROWN = 30.0  # times the first gradient norms; noise and warm-up stay below ten
 DEEP = 3  # layers below which there is no product to speak of
 
 
-def name_of(layer: str) -> str:
+def shorten_name(layer: str) -> str:
     return layer.removeprefix("model.")
 
 
-def dead_relu(signs: Signs) -> Finding | None:
+def detect_dead_relu(signs: Signs) -> Finding | None:
     """Units that are 0 for every example: no gradient will ever reach their weights."""
     found = [units for units in signs.units if units.kind == "relu" and units.dead > (DEAD if signs.ill else GONE)]
     if not found:
         return None
-    told = ", ".join(f"{units.dead:.0%} of {units.count} after {name_of(units.name)}" for units in found)
+    listed = ", ".join(f"{units.dead:.0%} of {units.count} after {shorten_name(units.name)}" for units in found)
     return Finding(
         "dead-relu",
         "fault" if max(units.dead for units in found) > GONE else "warning",
-        f"units that are 0 for every example: {told}",
+        f"units that are 0 for every example: {listed}",
         "a = max(0, z): ∂a/∂z = 0 for z < 0, so a unit with z < 0 everywhere gets no gradient and stays",
         f"initial biases of 0 and standardized inputs; {signs.lower('optim.lr', 0.3)}; "
         + ("--model.activations tanh" if "model.activations" in signs.values else "a leaky ReLU or GELU"),
     )
 
 
-def saturated_units(signs: Signs) -> Finding | None:
+def detect_saturation(signs: Signs) -> Finding | None:
     """Sigmoid or tanh outputs that lie at the ends, where the slope is almost 0."""
     found = [
         units for units in signs.units if units.kind != "relu" and units.saturated > (SATURATED if signs.ill else GONE)
     ]
     if not found:
         return None
-    told = ", ".join(f"{units.saturated:.0%} after {name_of(units.name)} ({units.kind})" for units in found)
+    listed = ", ".join(f"{units.saturated:.0%} after {shorten_name(units.name)} ({units.kind})" for units in found)
     return Finding(
         "saturated-units",
         "fault" if max(units.saturated for units in found) > GONE else "warning",
-        f"outputs beyond 0.97 of their range: {told}",
+        f"outputs beyond 0.97 of their range: {listed}",
         "σ'(z) = σ(z)(1 − σ(z)) ≤ 0.03 and tanh'(z) = 1 − tanh²(z) ≤ 0.06 there: the gradient is cut to that",
         "smaller initial weights (deviation √(1/n_in)) and standardized inputs"
         + ("; --model.activations relu" if "model.activations" in signs.values else "")
@@ -58,21 +58,21 @@ def saturated_units(signs: Signs) -> Finding | None:
     )
 
 
-def signals(signs: Signs) -> list[Layer]:
+def take_signals(signs: Signs) -> list[LayerSigns]:
     """The layers at whose output a gradient arrives."""
     return [layer for layer in signs.layers if math.isfinite(layer.signal)]
 
 
-def by_layer(layers: list[Layer]) -> str:
+def list_signals(layers: list[LayerSigns]) -> str:
     """‖δ‖ of at most six layers, first and last among them."""
     step = max(1, math.ceil(len(layers) / 5))
     shown = [*layers[:-1:step], layers[-1]]
-    return ", ".join(f"{name_of(layer.name)} {layer.signal:.1e}" for layer in shown)
+    return ", ".join(f"{shorten_name(layer.name)} {layer.signal:.1e}" for layer in shown)
 
 
-def vanishing(signs: Signs) -> Finding | None:
+def detect_vanishing(signs: Signs) -> Finding | None:
     """The gradient at the first layer is nothing beside the gradient at the last."""
-    layers = signals(signs)
+    layers = take_signals(signs)
     if not signs.ill or len(layers) < DEEP or layers[-1].signal == 0:
         return None
     if layers[0].signal > VANISHED * layers[-1].signal:
@@ -82,16 +82,16 @@ def vanishing(signs: Signs) -> Finding | None:
     return Finding(
         "vanishing-gradient",
         "fault",
-        f"‖∂L/∂z‖ by layer: {by_layer(layers)}; {share:.1e} of it arrives, a factor {factor:.2g} a layer",
+        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; {share:.1e} of it arrives, a factor {factor:.2g} a layer",
         "‖δˡ⁻¹‖ ≤ ‖Wˡ‖ · max|g'| · ‖δˡ‖, and max|σ'| = 1/4: k layers multiply k such factors",
         ("--model.activations relu, " if "model.activations" in signs.values else "")
         + "residual connections or normalization, initial weights of deviation √(2/n_in) for ReLU, or fewer layers",
     )
 
 
-def exploding(signs: Signs) -> Finding | None:
+def detect_exploding(signs: Signs) -> Finding | None:
     """The gradient grows from layer to layer on its way back."""
-    layers = signals(signs)
+    layers = take_signals(signs)
     if not signs.ill or len(layers) < DEEP or not layers[0].signal > EXPLODED * layers[-1].signal > 0:
         return None
     times = layers[0].signal / layers[-1].signal
@@ -99,13 +99,13 @@ def exploding(signs: Signs) -> Finding | None:
     return Finding(
         "exploding-gradient",
         "fault",
-        f"‖∂L/∂z‖ by layer: {by_layer(layers)}; it grows {times:.1e} times, a factor {factor:.2g} a layer",
+        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; it grows {times:.1e} times, a factor {factor:.2g} a layer",
         "δˡ⁻¹ = (Wˡ)ᵀ δˡ ⊙ g'(zˡ⁻¹): weights of deviation s multiply by about s √(n/2) a layer (ReLU)",
         "--clip 1.0 bounds the step; initial weights of deviation √(2/n_in), or normalization, remove the cause",
     )
 
 
-def growing_norms(signs: Signs) -> Finding | None:
+def detect_growing_norms(signs: Signs) -> Finding | None:
     """Where the run clips, its log has the norm of the whole gradient: it grows while the loss does not fall."""
     quarter = len(signs.norms) // 4
     if quarter < 2:

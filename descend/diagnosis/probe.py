@@ -19,9 +19,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from descend.diagnosis.signs import Layer, Units
+from descend.diagnosis.signs import LayerSigns, Units
 from descend.engine.faults import NotFinite
-from descend.engine.hardware import moved
+from descend.engine.hardware import move_batch
 from descend.engine.training import Training
 from descend.metrics.units import at_an_end, dead_units
 
@@ -32,7 +32,7 @@ LOW = {"sigmoid": 0.0, "tanh": -1.0}
 BEYOND = {"sigmoid": 0.03, "tanh": 0.015}  # as shares of the range: above 0.97, or below 0.03 and −0.97
 
 
-class Look(TorchFunctionMode):
+class UnitWatch(TorchFunctionMode):
     """Sees every nonlinearity that is called, after which layer, and keeps what its units do."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Probe:
     """Hooks on the modules with a weight matrix, and the sums of what passes by."""
 
     def __init__(self, task: nn.Module):
-        self.look = Look()
+        self.look = UnitWatch()
         self.modules = {
             name: module
             for name, module in task.named_modules()
@@ -109,35 +109,35 @@ class Probe:
                 handle.remove()
 
 
-def probe(training: Training) -> tuple[tuple[Layer, ...], tuple[Units, ...]]:
+def probe(training: Training) -> tuple[tuple[LayerSigns, ...], tuple[Units, ...]]:
     """The layers and units of the task on a few training batches; `move` is not measured yet."""
     watch = Probe(training.task)
     training.task.zero_grad(set_to_none=True)
     for _ in range(BATCHES):
-        batch = moved(next(training.parts.stream), training.device)
-        for player, loss_fn in islice(training.parts.task.moves(batch), MOVES):
-            with training.moving(player):
+        batch = move_batch(next(training.parts.stream), training.device)
+        for move in islice(training.task.moves(batch), MOVES):
+            with training.moving(move.player):
                 with watch.watching(), training.autocast():
-                    loss = loss_fn()
+                    loss = move.value().total()
                 if loss.isfinite():  # a spoilt example has a finding of its own
                     loss.backward()
     matrices = watch.matrices()
     gradients = {name: norm([p.grad for p in of if p.grad is not None]) / BATCHES for name, of in matrices.items()}
     order = [*watch.signals, *(name for name in matrices if name not in watch.signals)]
     layers = [
-        Layer(name, mean(watch.signals.get(name, [])), gradients[name], norm(matrices[name]), math.nan)
+        LayerSigns(name, mean(watch.signals.get(name, [])), gradients[name], norm(matrices[name]), math.nan)
         for name in order
     ]
     return tuple(layers), watch.look.units(order[-1] if order else "")
 
 
-def moving(training: Training, layers: tuple[Layer, ...], rate: float | None) -> tuple[Layer, ...]:
+def measure_moves(training: Training, layers: tuple[LayerSigns, ...], rate: float | None) -> tuple[LayerSigns, ...]:
     """The layers with the move of one step at this learning rate."""
-    moves = step(training, Probe(training.task).matrices(), rate)
+    moves = take_step(training, Probe(training.task).matrices(), rate)
     return tuple(replace(layer, move=moves[layer.name]) for layer in layers)
 
 
-def step(training: Training, matrices: dict[str, list[nn.Parameter]], rate: float | None) -> dict[str, float]:
+def take_step(training: Training, matrices: dict[str, list[nn.Parameter]], rate: float | None) -> dict[str, float]:
     """‖ΔW‖ / ‖W‖ of every layer in one step of the optimizer."""
     before = {name: [p.detach().clone() for p in of] for name, of in matrices.items()}
     base = next(iter(training.base_lr.values()))[0]

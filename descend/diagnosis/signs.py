@@ -29,7 +29,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerSigns:
     """A module with a weight matrix, in the order of the forward pass."""
 
     name: str
@@ -93,10 +93,20 @@ class Signs:
     valid: Curve = ()
     norms: Curve = ()
     """Gradient norms, where the run clips."""
+    players: dict[str, Curve] = field(default_factory=dict)
+    """The loss of each player, where there are several."""
+    measured: dict[str, Curve] = field(default_factory=dict)
+    """What the task measured while training, by name."""
+    done: int = 0
+    """Steps that were taken."""
+    ended: str = ""
+    """The event that the log ends with: finished, patience, budget, failed, SIGINT; empty where it breaks off."""
+    running: bool = False
+    """Whether a process is training in the folder."""
     fault: str = ""
     """What stopped the run."""
     fault_step: int = 0
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[LayerSigns, ...] = ()
     units: tuple[Units, ...] = ()
     spoilt: tuple[int, ...] = ()
     """Ids of training examples that hold NaN or infinity."""
@@ -118,6 +128,11 @@ class Signs:
         """Mean of the last fifth of the training losses."""
         last = self.train[-max(1, len(self.train) // LAST) :]
         return sum(loss for _, loss in last) / max(1, len(last))
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run stopped before its steps were done, and can be resumed."""
+        return self.done < self.steps and self.ended not in ("finished", "patience", "failed") and not self.running
 
     @property
     def learned(self) -> bool:
@@ -142,12 +157,12 @@ class Signs:
         return f"--{flag.replace('_', '-')} " + (f"{found * factor:.2g}" if found else "(another value)")
 
 
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """The values of recipe.json by their flags: the loop's have no prefix."""
     found: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, dict):
-            found |= flat(value, "" if key == "loop" and not prefix else f"{prefix}{key}.")
+            found |= flatten(value, "" if key == "loop" and not prefix else f"{prefix}{key}.")
         elif key != "class":
             found[f"{prefix}{key}"] = value
     return found

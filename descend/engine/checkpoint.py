@@ -5,50 +5,48 @@
     checkpoints/last, best     links to such folders, replaced in one atomic step
 
 A process killed at any moment leaves either the old set or the new one. A truncated or altered file is named, and the
-checkpoint before it is used.
+checkpoint before it is used. Each tensor is written once: state.safetensors leaves out what model.safetensors holds.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from descend.engine.digests import Damaged, verify, write_digests
+from descend.engine.references import Stored, find_references, read_reference
 from descend.engine.state import pack, unpack
 from descend.errors import Mistake
+from descend.weights.checkpoints import checkpoint_names, step_name
+from descend.weights.tensor_file import align, write_tensors
 
-CHECKSUMS = "checksums.json"
 KEEP = 2  # the newest ones, besides the best: one to use, one to fall back on
+THREADS = 8  # more than cores: most of them wait for the disk
+STATE = "state.safetensors"
+MAPPED = 2**20  # bytes above which a loaded tensor stays mapped; small ones must not keep a deleted file alive
 
 
-class Damaged(Exception):
-    """A checkpoint that is incomplete or altered; the message names the file."""
+def save(folder: Path, step: int, write_model: Callable[[Path], Stored | None], state: dict[str, Any]) -> Path:
+    """Write checkpoint `step` below `folder` and point `last` to it. A full disk leaves the older ones untouched.
 
-
-def save(folder: Path, step: int, write_model: Callable[[Path], None], state: dict[str, Any]) -> Path:
-    """Write checkpoint `step` below `folder` and point `last` to it. A full disk leaves the older ones untouched."""
+    `write_model` writes the model's files into the folder it is given, and returns what tensors they hold.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     clean(folder)
-    aside, final = folder / f".aside-{os.getpid()}", folder / f"step-{step:06d}"
+    aside, final = folder / f".aside-{os.getpid()}", folder / step_name(step)
     try:
         aside.mkdir()
-        write_model(aside)
-        tensors: dict[str, Tensor] = {}
-        tree = pack(state, tensors)
-        save_file(unshared(tensors), aside / "state.safetensors")
-        (aside / "state.json").write_text(json.dumps({"step": step, "tree": tree}))
-        sums = {path.name: _digest(path) for path in sorted(aside.iterdir())}
-        (aside / CHECKSUMS).write_text(json.dumps(sums, indent=2))
-        for path in (*aside.iterdir(), aside):
-            _sync(path)
+        with ThreadPoolExecutor(THREADS) as threads:
+            _write(aside, step, write_model, state, threads)
+        _sync(aside)
         if final.exists():  # the same step again, after a resume from an older checkpoint
             os.rename(final, folder / f".old-{os.getpid()}")
         os.rename(aside, final)
@@ -61,15 +59,23 @@ def save(folder: Path, step: int, write_model: Callable[[Path], None], state: di
     return final
 
 
-def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors of a file must not share memory: copy the second of two that do (tied weights, views)."""
-    seen: set[int] = set()
-    for name, tensor in tensors.items():
-        start = tensor.untyped_storage().data_ptr()
-        if start in seen or tensor.untyped_storage().nbytes() != tensor.nbytes:
-            tensors[name] = tensor.clone()
-        seen.add(start)
-    return tensors
+def _write(
+    aside: Path, step: int, write_model: Callable[[Path], Stored | None], state: dict[str, Any], threads: Executor
+) -> None:
+    """All files of a checkpoint, on disk when it returns. The disk works on one file while the next is prepared."""
+    published = write_model(aside) or {}
+    syncs = [threads.submit(_sync, path) for path in aside.iterdir()]
+    tensors: dict[str, Tensor] = {}
+    tree = pack(state, tensors)
+    stored = find_references(tensors, published, threads)
+    write_tensors(aside / STATE, {name: tensor for name, tensor in tensors.items() if name not in stored})
+    syncs.append(threads.submit(_sync, aside / STATE))
+    meta = {"step": step, "tree": tree, "stored": stored}
+    (aside / "state.json").write_text(json.dumps(meta), encoding="utf-8")
+    for path in write_digests(aside, threads), aside / "state.json":
+        _sync(path)
+    for sync in syncs:
+        sync.result()
 
 
 def point(folder: Path, name: str, target: Path) -> None:
@@ -83,7 +89,7 @@ def point(folder: Path, name: str, target: Path) -> None:
 
 def names(folder: Path) -> list[str]:
     """The checkpoints of a run, oldest first."""
-    return sorted(p.name for p in folder.glob("step-*") if p.is_dir())
+    return checkpoint_names(folder)
 
 
 def prune(folder: Path) -> None:
@@ -100,27 +106,15 @@ def clean(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def verify(checkpoint: Path) -> None:
-    """Raise Damaged, naming the file, unless every file is there and has its checksum."""
-    try:
-        sums = json.loads((checkpoint / CHECKSUMS).read_text())
-        items = list(sums.items())
-    except (OSError, ValueError, AttributeError) as error:
-        raise Damaged(f"{checkpoint / CHECKSUMS}: {error}") from None
-    for name, digest in items:
-        path = checkpoint / name
-        if not path.is_file():
-            raise Damaged(f"{path} is missing")
-        if _digest(path) != digest:
-            raise Damaged(f"{path} does not have its checksum: it was cut short or altered")
-
-
 def load(checkpoint: Path) -> tuple[int, dict[str, Any]]:
-    """Step and state of a checkpoint, verified."""
-    verify(checkpoint)
-    meta = json.loads((checkpoint / "state.json").read_text())
-    # A file's tensors lie unaligned in memory, which changes the rounding of sums (L-BFGS): copies are aligned.
-    tensors = {name: tensor.clone() for name, tensor in load_file(checkpoint / "state.safetensors").items()}
+    """Step and state of a checkpoint, verified. Large tensors are views of the mapped files: writing to one leaves the
+    file as it is."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        files = verify(checkpoint, threads)
+    meta = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
+    # Unaligned memory changes the rounding of sums (L-BFGS); files of older releases are not aligned.
+    found = files[STATE] | {name: read_reference(where, files) for name, where in meta.get("stored", {}).items()}
+    tensors = {name: align(x) if x.nbytes > MAPPED else x.clone() for name, x in found.items()}
     return meta["step"], unpack(meta["tree"], tensors)
 
 
@@ -134,11 +128,6 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, int, dict[s
             continue
         return folder / name, step, state
     raise Mistake(f"{folder} holds no usable checkpoint; train again with: descend train")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sync(path: Path) -> None:

@@ -1,6 +1,11 @@
 """Exponential moving average of the weights.
 
-θ̄ ← β θ̄ + (1 − β) θ          after every step; θ̄ is evaluated and saved, θ is trained
+    θ̄_t = θ̄_{t−1} + w_t (θ_t − θ̄_{t−1})        w_t = max(1 − β, 9 / (t + 8)),   t = 1, 2, …
+
+after every step; θ̄ is evaluated and saved, θ is trained. From t = 9/(1−β) − 8 on this is the usual θ̄ ← β θ̄ + (1 − β) θ.
+Before that the usual form is mostly the initial weights (β^t of it: half after 69 steps for β = 0.99). Here w_1 = 1, so
+they have no share at all, and a short run averages over the last of its steps: before that t, the share of the first k
+of t steps is Π_{j=0..8} (k + j) / (t + j), about (k/t)⁹.
 
 The running mean and variance of batch norms are averaged too: those of θ do not fit the activations that θ̄ makes.
 """
@@ -16,6 +21,11 @@ from torch import Tensor, nn
 STATISTICS = ("running_mean", "running_var")
 
 
+def weight(t: int, beta: float) -> float:
+    """w_t = max(1 − β, 9 / (t + 8)): how much of θ̄_t is θ_t."""
+    return max(1 - beta, 9 / (t + 8))
+
+
 class Ema:
     """Shadow copies of a module's parameters and running statistics; other buffers are taken as they are."""
 
@@ -26,11 +36,12 @@ class Ema:
         self.shadow = [p.detach().clone() for p in self.live]
 
     @torch.no_grad()
-    def update(self) -> None:
-        torch._foreach_lerp_(self.shadow, self.live, 1 - self.beta)
+    def update(self, t: int) -> None:
+        """θ̄_t, after step t = 1, 2, …"""
+        torch._foreach_lerp_(self.shadow, self.live, weight(t, self.beta))
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def swap_in(self) -> Iterator[None]:
         """Inside, the module holds the averaged weights."""
         self._swap()
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from descend.engine.protocol import Batch
+from descend.contracts import Batch, JointMove, Move
 
 
 class NotFinite(Exception):
@@ -20,7 +20,7 @@ class NotFinite(Exception):
         )
 
 
-def locate(task: nn.Module, loss_fn: Callable[[], Tensor]) -> str:
+def locate(task: nn.Module, move: Move | JointMove) -> str:
     """Evaluate the loss again and name the first module whose output is not finite."""
     culprit: list[str] = []
 
@@ -39,7 +39,7 @@ def locate(task: nn.Module, loss_fn: Callable[[], Tensor]) -> str:
     handles = [m.register_forward_hook(hook(name)) for name, m in task.named_modules() if name]
     try:
         with torch.no_grad():
-            loss_fn()
+            move.value()
     finally:
         for handle in handles:
             handle.remove()

@@ -16,10 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from descend.contracts import Schedule
 from descend.engine import checkpoint
+from descend.engine.background import copy_state
 from descend.engine.distributed import World
 from descend.engine.faults import NotFinite
-from descend.engine.protocol import Loop, Parts, Schedule
+from descend.engine.frozen import check_unchanged, checksums
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
+from descend.engine.references import Stored
 from descend.engine.run import Run
 from descend.engine.signals import Request, stop_requests
 from descend.engine.training import Training
@@ -73,12 +78,14 @@ def fit(
         best = run.checkpoints / f"step-{training.best_step:06d}"
         if world.first:
             run.forget_after(step)
+            checkpoint.point(run.checkpoints, "last", path)  # a kill may have come before it was linked
             if best.is_dir():
                 checkpoint.point(run.checkpoints, "best", best)
         display.message(f"resumed from {path}")
     with stop_requests() as request:
         try:
             reason = _loop(training, run, display, request, budget, watch)
+            check_unchanged(checksums(training.task), training.frozen)
         except NotFinite as fault:
             if world.first:
                 run.log({"step": training.step, "time": training.seconds, "event": "failed", "fault": str(fault)})
@@ -106,7 +113,7 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
             lr = next(iter(training.optims.values())).param_groups[0]["lr"]
             _log(training, run, {**metrics, "lr": lr, "rate": rate})
             clock.restart()
-        display.update(step, loss=sum(v for k, v in metrics.items() if k.startswith("loss")), rate=rate)
+        display.update(step, loss=training.sum_losses(metrics), rate=rate)
         reason = "finished" if step == loop.steps else ""
         if world.any(bool(request.signal)):
             reason = signal.Signals(request.signal or signal.SIGTERM).name
@@ -119,7 +126,7 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
                 raise Mistake(f"--watch {loop.watch!r}: the scores are {', '.join(sorted(scores))}")
             improved = training.judge(scores[watched], higher)
             _log(training, run, {"valid": scores})
-            display.update(step, loss=metrics.get("loss", 0.0), rate=rate, valid=scores)
+            display.update(step, loss=training.sum_losses(metrics), rate=rate, valid=scores)
             for warning in watch(step, seen, scores) if watch else ():
                 _log(training, run, {"event": "warning", **warning})
                 display.message(warning["said"])
@@ -156,20 +163,27 @@ def _log(training: Training, run: Run, values: dict[str, Any]) -> None:
         run.log({"step": training.step, "time": round(training.seconds, 3), **values})
 
 
-def save(training: Training, run: Run, best: bool) -> Path | None:
-    """Write a checkpoint (all processes gather, the first one writes)."""
-    state, weights, parts = training.state_dict(), training.weights(), training.parts
+def save(training: Training, run: Run, best: bool) -> None:
+    """Write a checkpoint (all processes gather, the first one writes), in a thread where there is memory for a copy."""
+    run.writer.wait()  # one at a time: the copy before this one is then free
+    state, weights, parts, step = training.state_dict(), training.weights(), training.parts, training.step
+    copied = copy_state(state, weights, run.writer.copies) if training.world.size == 1 else None
+    state, weights = copied or (state, weights)
 
-    def write_model(folder: Path) -> None:
-        parts.model.save_pretrained(folder, state=weights)
+    def write_model(folder: Path) -> Stored:
+        written = parts.model.save_pretrained(folder, state=weights)
         if parts.save_extra:
             parts.save_extra(folder)
+        return written
 
-    path = None
-    if training.world.first:
-        path = checkpoint.save(run.checkpoints, training.step, write_model, state)
+    def write() -> None:
+        path = checkpoint.save(run.checkpoints, step, write_model, state)
         if best:
             checkpoint.point(run.checkpoints, "best", path)
         checkpoint.prune(run.checkpoints)
+
+    if copied:
+        run.writer.start(write)
+    elif training.world.first:
+        write()
     training.world.wait()
-    return path

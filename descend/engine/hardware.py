@@ -1,4 +1,4 @@
-"""What the machine is good at: device, threads, precision, compilation and memory, chosen for the run and recorded."""
+"""What the machine is good at: device, threads, compilation and memory, chosen for the run and recorded."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from descend.engine.protocol import Batch, Loop
+from descend.contracts import Batch
+from descend.engine.loop import Loop
 
 SMALL_WORK = 3e7  # parameters x examples in a step below which a second thread costs more than it brings
 
 
-def device() -> torch.device:
+def find_device() -> torch.device:
     """The accelerator if there is one, else the CPU."""
     return (
         torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if torch.cuda.is_available() else torch.device("cpu")
     )
 
 
-def threads(wanted: int, model: nn.Module, units: int) -> int:
+def choose_threads(wanted: int, model: nn.Module, units: int) -> int:
     """As many threads as wanted; 0 chooses: one for small work, where handing it out costs more than doing it, else a
     share of the cores among processes. OMP_NUM_THREADS limits the choice (torchrun sets it too, so not under that)."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -38,13 +39,7 @@ def threads(wanted: int, model: nn.Module, units: int) -> int:
     return min(cores, int(limit)) if limit.isdecimal() and int(limit) else cores
 
 
-def precision(loop: Loop, where: torch.device) -> torch.dtype:
-    """The dtype of matrix products. bfloat16 is slower than float32 on CPUs without the instructions for it."""
-    fast = torch.cuda.is_bf16_supported() if where.type == "cuda" else torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if loop.precision == "bfloat16" or (loop.precision == "auto" and fast) else torch.float32
-
-
-def compiles(loop: Loop, where: torch.device) -> bool:
+def should_compile(loop: Loop, where: torch.device) -> bool:
     """Whether to run torch.compile. On CPUs it gains a few percent and costs half a minute: only when asked."""
     return loop.compile == "on" or (loop.compile == "auto" and where.type == "cuda")
 
@@ -59,12 +54,12 @@ def keep_memory() -> None:
             libc.mallopt(option, size)
 
 
-def moved(batch: Batch, where: torch.device) -> Batch:
+def move_batch(batch: Batch, where: torch.device) -> Batch:
     """The batch on the device; itself when it is there already."""
     return batch if where.type == "cpu" else {name: x.to(where, non_blocking=True) for name, x in batch.items()}
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """What a reader of a figure needs to know about where it came from."""
     return {
         "python": platform.python_version(),

@@ -62,7 +62,7 @@ def sweep(training: Training, low: float = 1e-6, high: float = 10.0, points: int
     weights, optimizer, average, data position and step."""
     check(training, low, high, points)
     rates, losses, ended = [], [], "range"
-    with restored(training):
+    with preserve(training):
         base = next(iter(training.base_lr.values()))[0]
         # Groups with rates of their own keep their ratio to the first.
         training.schedule = lambda step, steps: rate(step, points - 1, low, high) / base
@@ -75,7 +75,7 @@ def sweep(training: Training, low: float = 1e-6, high: float = 10.0, points: int
                 break
             rates.append(rate(t, points - 1, low, high))
             losses.append(loss)
-            if diverged(losses):
+            if has_diverged(losses):
                 ended = "diverged"
                 break
     return curve(rates, losses, points, ended)
@@ -95,7 +95,7 @@ def check(training: Training, low: float, high: float, points: int) -> None:
 
 
 @contextmanager
-def restored(training: Training) -> Iterator[None]:
+def preserve(training: Training) -> Iterator[None]:
     """Inside, the training may be changed at will; after it, everything is as before."""
     state, schedule = copy.deepcopy(training.state_dict()), training.schedule
     random = torch.get_rng_state()
@@ -109,7 +109,7 @@ def restored(training: Training) -> Iterator[None]:
         torch.set_rng_state(random)
 
 
-def diverged(losses: list[float]) -> bool:
+def has_diverged(losses: list[float]) -> bool:
     """Whether the loss is far above where it began and where it was lowest."""
     first, lowest, last = losses[0], min(losses), losses[-1]
     return last > first + WORSE * max(first - lowest, 0.1 * abs(first))

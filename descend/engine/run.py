@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from descend.engine.background import Writer
 from descend.errors import Mistake
 from descend.weights.folder import write_json
 from descend.weights.layout import read_json
@@ -23,6 +24,7 @@ class Run:
         self.folder = folder
         self.checkpoints = folder / "checkpoints"
         self.metrics = folder / "metrics.jsonl"
+        self.writer = Writer()  # of checkpoints
         self._board: Any = None
 
     @classmethod
@@ -30,7 +32,7 @@ class Run:
         """A new folder with its recipe.json; an existing run is replaced only when asked to."""
         if (folder / "recipe.json").exists():
             if not replace:
-                raise Mistake(f"{folder} holds a run already; continue it (descend resume {folder}) or give --replace")
+                raise Mistake(f"{folder} already holds a run; continue it (descend resume {folder}) or give --replace")
             with cls(folder).locked():
                 for path in folder.iterdir():
                     if path.name != "lock":
@@ -67,7 +69,10 @@ class Run:
             yield
 
     def log(self, line: dict[str, Any]) -> None:
-        """Append a line to metrics.jsonl, and its numbers to TensorBoard."""
+        """Append a line to metrics.jsonl, and its numbers to TensorBoard. An event, such as the end of the run, is told
+        only once the checkpoint before it is on disk."""
+        if "event" in line:
+            self.writer.wait()
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         for name, value in line.items():
@@ -85,9 +90,12 @@ class Run:
         return self._board
 
     def close(self) -> None:
+        """Finish what is being written."""
         if self._board is not None:
             self._board.close()
             self._board = None
+        self.writer.wait()
+        self.writer.copies.clear()
 
     def lines(self) -> list[dict[str, Any]]:
         """The metrics so far; a half-written last line is left out."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM ask a run to save and stop; a second one stops it at once."""
+"""Ctrl-C and SIGTERM ask a run to save and stop; a second one stops it at once, but for a checkpoint being written."""
 
 from __future__ import annotations
 

@@ -4,14 +4,14 @@ The heart is `play`: the task yields who moves and the loss as a closure; the op
 run their generators in lockstep, so that the summed gradient is that of the whole batch. The randomness of step n is a
 function of seed, n and process, so no random state has to be saved and any resume repeats it.
 
-Systems: training-loop, gradient-accumulation
+Systems: training-loop
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import Any
@@ -19,11 +19,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from descend.engine.distributed import World, gather, scatter, spread, syncing
+from descend.contracts import Batch, JointMove, Move, Schedule
+from descend.engine.distributed import Replica, World, gather, scatter
 from descend.engine.ema import Ema
+from descend.engine.evaluation import score_set
 from descend.engine.faults import NotFinite, example_ids, locate
-from descend.engine.hardware import compiles, device, moved, precision
-from descend.engine.protocol import Batch, Loop, Parts, Schedule
+from descend.engine.frozen import check_unchanged, checksums, select_trained
+from descend.engine.gradients import Found, gradient
+from descend.engine.hardware import find_device, move_batch, should_compile
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
+from descend.engine.precision import choose_precision, name_precision, widen_outputs
 from descend.optim.clip import clip_norm
 from descend.optim.schedules import Plateau, Watch
 
@@ -33,21 +39,24 @@ class Training:
 
     def __init__(self, parts: Parts, loop: Loop, schedule: Schedule, world: World):
         self.parts, self.loop, self.schedule, self.world = parts, loop, schedule, world
-        self.device = device()
-        self.dtype = precision(loop, self.device)
-        self.task: nn.Module = parts.task.to(self.device).train()
+        self.device = find_device()
+        chosen = choose_precision(loop, parts, self.device)
+        self.dtype = torch.float32 if world.any(chosen is torch.float32) else chosen
+        self.task = parts.task.to(self.device).train()
         players = parts.task.players
         if set(players) != set(parts.optims):
             raise ValueError(f"the task's players are {players}, the optimizers are for {tuple(parts.optims)}")
-        if world.size > 1:
-            spread(self.task, players, loop.parallel)
-        if compiles(loop, self.device):
+        for name in players:
+            getattr(self.task, name).register_forward_hook(widen_outputs)
+        self.replicas = {name: Replica(getattr(self.task, name), world, loop.parallel) for name in players}
+        if should_compile(loop, self.device):
             for name in players:
                 getattr(self.task, name).compile()
         self.optims = {name: parts.optims[name].build(getattr(self.task, name)) for name in players}
         self.base_lr = {name: [g["lr"] for g in opt.param_groups] for name, opt in self.optims.items()}
         self.others = {name: self._others(name) for name in players}
         self.ema = Ema(parts.model, loop.ema) if loop.ema else None
+        self.frozen = checksums(self.task)
         self.step = 0
         self.best: float | None = None
         self.best_step = self.waited = 0
@@ -72,10 +81,10 @@ class Training:
         for name, opt in self.optims.items():
             for group, lr in zip(opt.param_groups, self.base_lr[name], strict=True):
                 group["lr"] = lr * factor
-        batches = [moved(next(self.parts.stream), self.device) for _ in range(self.loop.accumulate)]
+        batches = [move_batch(next(self.parts.stream), self.device) for _ in range(self.loop.accumulate)]
         seen = self.play(batches)
         if self.ema:
-            self.ema.update()
+            self.ema.update(self.step + 1)
         self.step += 1
         return {name: sum(values) / len(values) for name, values in seen.items()}
 
@@ -83,34 +92,31 @@ class Training:
         """The moves of the batches, in lockstep."""
         seen: dict[str, list[float]] = defaultdict(list)
         for turn in zip(*(self.parts.task.moves(batch) for batch in batches), strict=True):
-            player, loss_fns = turn[0][0], [loss_fn for _, loss_fn in turn]
+            player = turn[0].player
+            differentiate = gradient(turn, self.replicas[player], self.autocast)
             with self.moving(player):
-                loss = self.optims[player].step(lambda: self.closure(player, loss_fns, batches, seen))
-            seen["loss" if len(self.optims) == 1 else f"loss_{player}"].append(float(loss))
+                found = self.optims[player].step(lambda: self.closure(turn, differentiate, batches, seen))
+            seen["loss" if len(self.optims) == 1 else f"loss_{player}"].append(float(found))
         return seen
 
     def closure(
         self,
-        player: str,
-        loss_fns: list[Callable[[], Tensor]],
+        turn: Sequence[Move | JointMove],
+        differentiate: Callable[[], Found],
         batches: list[Batch],
         seen: dict[str, list[float]],
     ) -> float:
         """Loss and gradients of one player's move; stops before a step that would spoil the weights."""
-        module, total = getattr(self.task, player), torch.zeros((), device=self.device)
+        player = turn[0].player
         self.optims[player].zero_grad(set_to_none=True)
-        for i, loss_fn in enumerate(loss_fns):
-            with syncing(module, i == len(loss_fns) - 1) if self.world.size > 1 else nullcontext():
-                with self.autocast():
-                    loss = loss_fn() / len(loss_fns)
-                loss.backward()
-            total = total + loss.detach()
-        value = float(self.world.mean(total))
-        if not abs(value) < float("inf"):  # also refuses NaN
-            raise NotFinite(player, value, locate(self.task, loss_fns[0]), example_ids(batches))
+        found = differentiate()
+        if not abs(found.loss) < float("inf"):  # also refuses NaN
+            raise NotFinite(player, found.loss, locate(self.task, turn[0]), example_ids(batches))
         if self.loop.clip:
-            seen["grad_norm"].append(float(clip_norm(module.parameters(), self.loop.clip)))
-        return value
+            seen["grad_norm"].append(float(clip_norm(self.replicas[player].module.parameters(), self.loop.clip)))
+        for name, value in found.to_metrics(player if len(self.optims) > 1 else "").items():
+            seen[name].append(value)
+        return found.loss
 
     @contextmanager
     def moving(self, player: str) -> Iterator[None]:
@@ -130,9 +136,13 @@ class Training:
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Mean validation scores, with the averaged weights if there are any."""
-        with self.ema.applied() if self.ema else nullcontext(), self.autocast():
-            return mean_scores(self.task, (moved(batch, self.device) for batch in self.parts.valid))
+        """The validation scores in float32, with the averaged weights if there are any."""
+        with self.ema.swap_in() if self.ema else nullcontext():
+            return score_set(self.task, (move_batch(batch, self.device) for batch in self.parts.valid))
+
+    def sum_losses(self, metrics: dict[str, float]) -> float:
+        """The loss to show: of the one player, or the sum over all."""
+        return metrics["loss"] if "loss" in metrics else sum(metrics[f"loss_{player}"] for player in self.optims)
 
     def judge(self, value: float, higher: bool) -> bool:
         """Whether this score is the best so far, by more than the margin; counts the evaluations since the best."""
@@ -140,14 +150,14 @@ class Training:
         self.waited = 0 if improved else self.waited + 1
         if improved:
             self.best, self.best_step = value, self.step
-        # The evaluation that ends a run on a budget is none of the plateau's: a run that goes on would not have had it.
+        # The evaluation at the end of a budget does not count towards a plateau: a longer run would not have had it.
         if isinstance(self.schedule, Plateau) and self.step % self.loop.eval_every == 0:
             self.watch = self.schedule.seen(self.watch, value, higher, self.loop.margin)
         return improved
 
     def weights(self) -> dict[str, Tensor]:
         """The state dict to publish: whole tensors, averaged if there is an average."""
-        with self.ema.applied() if self.ema else nullcontext():
+        with self.ema.swap_in() if self.ema else nullcontext():
             state = gather(self.parts.model.state_dict())
             return {k: v.clone() for k, v in state.items()} if self.ema else state
 
@@ -160,7 +170,9 @@ class Training:
             "waited": self.waited,
             "watch": asdict(self.watch),
             "seconds": self.seconds,
-            "task": gather(plain(self.task.state_dict())),
+            "precision": name_precision(self.dtype),
+            "task": gather(select_trained(self.task)),
+            "frozen": self.frozen,
             "optims": {name: gather(opt.state_dict()) for name, opt in self.optims.items()},
             "ema": gather(self.ema.state_dict()) if self.ema else None,
             "stream": self.parts.stream.state_dict(),
@@ -170,7 +182,10 @@ class Training:
         for name in ("step", "best", "best_step", "waited", "seconds"):
             setattr(self, name, state[name])
         self.watch = Watch(**state.get("watch", {}))  # checkpoints from before the plateau have none
-        mine = plain(self.task.state_dict())
+        if self.loop.precision == "auto":  # chosen when the run began, perhaps on another machine
+            self.dtype = getattr(torch, state.get("precision", "float32"))
+        check_unchanged(self.frozen, state.get("frozen", {}))
+        mine = select_trained(self.task)
         if mine.keys() != state["task"].keys():
             raise ValueError(f"the checkpoint's tensors differ: {sorted(mine.keys() ^ state['task'].keys())[:4]}")
         with torch.no_grad():
@@ -195,24 +210,3 @@ def reseed(seed: int, step: int, rank: int) -> None:
     torch.default_generator.manual_seed(mixed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed(mixed)
-
-
-def plain(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """State dict keys without the wrapper's prefix, the same alone and under DDP."""
-    return {name.replace(".module.", "."): tensor for name, tensor in state.items()}
-
-
-def mean_scores(task: Any, batches: Any) -> dict[str, float]:
-    """Mean of the task's per-example scores over all batches, in evaluation mode; and what `derive` makes of them."""
-    totals: dict[str, float] = defaultdict(float)
-    counts: dict[str, int] = defaultdict(int)
-    training = task.training
-    task.eval()
-    for batch in batches:
-        for name, values in task.score(batch).items():
-            totals[name] += values.double().sum().item()
-            counts[name] += values.numel()
-    task.train(training)
-    means = {name: totals[name] / counts[name] for name in totals}
-    derive = getattr(task, "derive", None)
-    return derive(means) if derive and means else means

@@ -1,0 +1,92 @@
+"""Open a run or a public model folder, and ask it: the one place where a trained model answers.
+
+    open_run("runs/digits")             ImageClassifier     .classify(images)
+    open_run("runs/scenes")             Segmenter           .segment(images)
+    open_run("runs/boxes")              Detector            .detect(images)
+    open_run("runs/opinions")           SentenceClassifier  .classify(texts)
+    open_run("runs/table")              TablePredictor      .predict_table("new.csv")
+    open_run("runs/gpt2-pydoc")         Writer              .write(prompt, tokens, sampler), .search(prompt, ..)
+    open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes)
+    open_run("runs/gan-mixture")        Sampler             .sample(count)
+    Encoder.open("runs/digits")         Encoder             .encode_images(images), .encode_texts(texts)
+
+The best checkpoint is opened unless another is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from descend.errors import Mistake
+from descend.inference.trained import Trained, load_trained
+
+if TYPE_CHECKING:
+    from descend.inference.detector import Detector
+    from descend.inference.image_classifier import ImageClassifier
+    from descend.inference.player import Player
+    from descend.inference.sampler import Sampler
+    from descend.inference.segmenter import Segmenter
+    from descend.inference.table_predictor import TablePredictor
+    from descend.inference.text_classifier import SentenceClassifier
+    from descend.inference.writer import Writer
+
+    ImageAnswerer = ImageClassifier | Segmenter | Detector
+    Answerer = ImageAnswerer | SentenceClassifier | TablePredictor | Writer | Player | Sampler
+
+
+def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[str] = ()) -> Answerer:
+    """The answerer that fits what the folder holds.
+
+    Args:
+        run: a run's folder, or a public model folder.
+        checkpoint: best, last or a step.
+        labels: for a CLIP: the classes to choose from.
+    """
+    from descend.data.images.labelled import PREPROCESSOR
+    from descend.data.tables.columns import FILE as COLUMNS
+    from descend.inference import player, sampler, table_predictor, text_classifier, writer
+    from descend.inference.image_classifier import choose_among
+    from descend.models.clip import Joint
+    from descend.models.gan import Generator
+
+    trained = load_trained(run, checkpoint)
+    if isinstance(trained.model, Joint):
+        return choose_among(trained, labels)
+    if labels:
+        raise Mistake(f"--labels are for a CLIP, but {run} holds a {trained.kind}, which has its own")
+    if (trained.folder / COLUMNS).exists():
+        return table_predictor.TablePredictor.read(trained)
+    if (trained.folder / PREPROCESSOR).exists():
+        return open_image_answerer(trained)
+    if text_classifier.classifies_texts(trained):
+        return text_classifier.open_sentence_classifier(trained)
+    if writer.writes(trained):
+        return writer.Writer.read(trained)
+    if player.plays(trained):
+        return player.Player.read(trained, run)
+    if isinstance(trained.model, Generator):
+        return sampler.Sampler.read(trained)
+    raise Mistake(f"{run} holds a {trained.kind}; no verb supports that kind of model yet")
+
+
+def open_image_answerer(trained: Trained) -> ImageAnswerer:
+    """By what the model makes of a blank image: (1, K) classes, (1, K, h, w) masks, or a class and a box."""
+    import torch
+    from torch import Tensor
+
+    from descend.inference.detector import Detector
+    from descend.inference.image_classifier import ImageClassifier
+    from descend.inference.images import ImageModel
+    from descend.inference.segmenter import Segmenter
+    from descend.models.localiser import Located
+
+    images = ImageModel.read(trained)
+    found: Any = images.run(torch.zeros(1, *images.prepare.image))[0]
+    if isinstance(found, Located):
+        return Detector(images, images.name_classes(found.logits.shape[1]))
+    if isinstance(found, Tensor) and found.dim() in (2, 4):
+        answerer = ImageClassifier if found.dim() == 2 else Segmenter
+        return answerer(images, images.name_classes(found.shape[1]))
+    raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not classify images")

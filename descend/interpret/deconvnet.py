@@ -23,21 +23,21 @@ from torch import Tensor, nn
 
 from descend.errors import Mistake
 from descend.interpret.gradients import DeconvnetReLU, Rectifier
-from descend.interpret.layers import as_maps, evaluating, watched
+from descend.interpret.layers import as_maps, evaluation_mode, watch_layer
 
 
 def deconvnet(model: nn.Module, name: str, x: Tensor, unit: int) -> Tensor:
     """The pattern, of the shape of x (b, c, h, w), that excites map `unit` of the layer where it answers most."""
-    with evaluating(model), torch.enable_grad(), Rectifier(DeconvnetReLU), watched(model, name) as seen:
+    with evaluation_mode(model), torch.enable_grad(), Rectifier(DeconvnetReLU), watch_layer(model, name) as seen:
         x = x.detach().clone().requires_grad_()
         model(x)
         maps = as_maps(seen[0], *x.shape[-2:])
         if not 0 <= unit < maps.shape[1]:
             raise Mistake(f"layer {name!r} has the units 0..{maps.shape[1] - 1}, not {unit}")
-        return torch.autograd.grad(maps, x, strongest(maps.detach(), unit))[0]
+        return torch.autograd.grad(maps, x, keep_strongest(maps.detach(), unit))[0]
 
 
-def strongest(maps: Tensor, unit: int) -> Tensor:
+def keep_strongest(maps: Tensor, unit: int) -> Tensor:
     """Zeros like maps (b, k, h, w), but for the largest value of one map, at its place."""
     flat = maps[:, unit].flatten(1)
     top = flat.max(dim=1, keepdim=True)
@@ -55,40 +55,40 @@ def deconvnet_of_layers(layers: Sequence[nn.Module], x: Tensor, unit: int) -> Te
         for i, layer in enumerate(layers):
             inputs.append(a)
             if isinstance(layer, nn.MaxPool2d):
-                a, switches[i] = pooled(layer, a)
+                a, switches[i] = pool(layer, a)
             elif isinstance(layer, nn.Conv2d | nn.ReLU):
                 a = layer(a)
             else:
-                raise Mistake(f"layer {i} is a {type(layer).__name__}; this form walks Conv2d, ReLU and MaxPool2d")
-        r = strongest(a, unit)
+                raise Mistake(f"layer {i} is a {type(layer).__name__}; deconvnet supports Conv2d, ReLU and MaxPool2d")
+        r = keep_strongest(a, unit)
         for i in reversed(range(len(layers))):
             layer = layers[i]
             if isinstance(layer, nn.Conv2d):
-                r = transposed(layer, r, inputs[i])
+                r = transpose(layer, r, inputs[i])
             elif isinstance(layer, nn.MaxPool2d):
-                r = unpooled(r, switches[i], inputs[i])
+                r = unpool(r, switches[i], inputs[i])
             else:
                 r = r.clamp_min(0)
         return r
 
 
-def pooled(layer: nn.MaxPool2d, a: Tensor) -> tuple[Tensor, Tensor]:
+def pool(layer: nn.MaxPool2d, a: Tensor) -> tuple[Tensor, Tensor]:
     """The maxima and their switches: where in its map each one stood."""
     size = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
     p, switches = F.max_pool2d(a, *size, ceil_mode=layer.ceil_mode, return_indices=True)
     return p, switches
 
 
-def unpooled(r: Tensor, switches: Tensor, like: Tensor) -> Tensor:
+def unpool(r: Tensor, switches: Tensor, like: Tensor) -> Tensor:
     """Every value at its switch, zeros elsewhere."""
     flat = torch.zeros_like(like).flatten(2)
     return flat.scatter_add(2, switches.flatten(2), r.flatten(2)).view_as(like)
 
 
-def transposed(layer: nn.Conv2d, r: Tensor, like: Tensor) -> Tensor:
+def transpose(layer: nn.Conv2d, r: Tensor, like: Tensor) -> Tensor:
     """Σ over the maps of r placed through their filters: the transpose of the convolution, without its bias."""
     if not isinstance(layer.padding, tuple) or layer.padding_mode != "zeros":
-        raise Mistake("this form takes convolutions with a number of zeros as padding")
+        raise Mistake("the deconvnet needs convolutions padded with a fixed number of zeros")
     reach = [
         (n - 1) * s - 2 * p + d * (k - 1) + 1
         for n, s, p, d, k in zip(

@@ -19,22 +19,22 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.layers import convolutions, layer
+from descend.interpret.layers import find_layer, list_convolutions
 
 
-def filters(model: nn.Module, name: str = "") -> Tensor:
+def read_filters(model: nn.Module, name: str = "") -> Tensor:
     """The filters (k, c, h, w) of a convolution, without a name of the first one."""
-    name = name or next(iter(convolutions(model)), "")
+    name = name or next(iter(list_convolutions(model)), "")
     if not name:
         raise Mistake(f"{type(model).__name__} has no convolution, so it has no filters")
-    found = layer(model, name)
+    found = find_layer(model, name)
     if not isinstance(found, nn.Conv2d):
-        known = ", ".join(convolutions(model)) or "none"
+        known = ", ".join(list_convolutions(model)) or "none"
         raise Mistake(f"layer {name!r} is a {type(found).__name__}; the convolutions are: {known}")
     return found.weight.detach()
 
 
-def pictures(weights: Tensor) -> Tensor:
+def scale_filters(weights: Tensor) -> Tensor:
     """Filters (k, c, h, w) as images of 0..1: (k, 3, h, w) for colour inputs, else a grey one each (k·c, 1, h, w).
 
     w / max|w| / 2 + ½, for each filter by itself.
@@ -45,7 +45,7 @@ def pictures(weights: Tensor) -> Tensor:
     return weights / top / 2 + 0.5
 
 
-def entropies(weights: Tensor) -> Tensor:
+def measure_entropies(weights: Tensor) -> Tensor:
     """H_k (k) of filters (k, c, h, w)."""
     n = weights[0, 0].numel() - 1  # the constant is taken out
     if n < 2:

@@ -16,21 +16,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.layers import answers, as_maps, convolutions, evaluating, watched
+from descend.interpret.layers import answer, as_maps, evaluation_mode, list_convolutions, watch_layer
 
 
 def grad_cam(model: nn.Module, x: Tensor, y: Tensor | None = None, name: str = "") -> Tensor:
     """L (b, h, w) ≥ 0 of images x (b, c, h, w) for classes y (b) or the likeliest, at a layer or the last conv."""
-    return upsampled(coarse_cam(model, x, y, name), *x.shape[-2:])
+    return upsample(coarse_cam(model, x, y, name), *x.shape[-2:])
 
 
 def coarse_cam(model: nn.Module, x: Tensor, y: Tensor | None = None, name: str = "") -> Tensor:
     """L (b, h', w') at the size of the layer."""
-    name = name or next(reversed(convolutions(model)), "")
+    name = name or next(reversed(list_convolutions(model)), "")
     if not name:
         raise Mistake(f"{type(model).__name__} has no convolution; name a layer that has maps or tokens")
-    with evaluating(model), torch.enable_grad(), watched(model, name) as seen:
-        z, y = answers(model, x.detach().clone().requires_grad_(), y)  # a graph, even where all weights are frozen
+    with evaluation_mode(model), torch.enable_grad(), watch_layer(model, name) as seen:
+        z, y = answer(model, x.detach().clone().requires_grad_(), y)  # a graph, even where all weights are frozen
         a = seen[-1]
         (g,) = torch.autograd.grad(z.gather(1, y[:, None]).sum(), a)
     a, g = (as_maps(part.detach(), *x.shape[-2:]) for part in (a, g))
@@ -38,6 +38,6 @@ def coarse_cam(model: nn.Module, x: Tensor, y: Tensor | None = None, name: str =
     return (alpha * a).sum(dim=1).clamp_min(0)
 
 
-def upsampled(heat: Tensor, height: int, width: int) -> Tensor:
+def upsample(heat: Tensor, height: int, width: int) -> Tensor:
     """(b, h', w') -> (b, height, width), bilinear."""
     return F.interpolate(heat[:, None], size=(height, width), mode="bilinear", align_corners=False)[:, 0]

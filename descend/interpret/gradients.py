@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from descend.interpret.layers import answers, evaluating
+from descend.interpret.layers import answer, evaluation_mode
 
 RELUS = {nn.functional.relu, nn.functional.relu_, torch.relu, torch.relu_, Tensor.relu, Tensor.relu_}
 
@@ -66,9 +66,9 @@ class Rectifier(TorchFunctionMode):
 
 def input_gradient(model: nn.Module, x: Tensor, y: Tensor | None = None) -> Tensor:
     """∂z_y / ∂x, of the shape of x (b, c, h, w); y (b) are classes, without them the likeliest."""
-    with evaluating(model), torch.enable_grad():
+    with evaluation_mode(model), torch.enable_grad():
         x = x.detach().clone().requires_grad_()
-        z, y = answers(model, x, y)
+        z, y = answer(model, x, y)
         return torch.autograd.grad(z.gather(1, y[:, None]).sum(), x)[0]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from descend.errors import Mistake, nearest
 
 
-def layer(model: nn.Module, name: str) -> nn.Module:
+def find_layer(model: nn.Module, name: str) -> nn.Module:
     """The module of this name ("c1", "stages.0.conv")."""
     names = dict(model.named_modules())
     if name not in names or not name:
@@ -19,22 +19,22 @@ def layer(model: nn.Module, name: str) -> nn.Module:
     return names[name]
 
 
-def convolutions(model: nn.Module) -> list[str]:
+def list_convolutions(model: nn.Module) -> list[str]:
     """The names of the 2-D convolutions, in the order in which the model holds them."""
     return [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
 
 
 @contextmanager
-def watched(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
+def watch_layer(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
     """Inside, the list receives what the layer puts out at each call, still a part of the graph."""
     seen: list[Tensor] = []
 
     def keep(_: nn.Module, given: object, out: object) -> None:
         if not isinstance(out, Tensor):
-            raise Mistake(f"layer {name!r} puts out a {type(out).__name__}, not a tensor; choose a layer inside it")
+            raise Mistake(f"layer {name!r} returns a {type(out).__name__}, not a tensor; choose a layer inside it")
         seen.append(out)
 
-    hook = layer(model, name).register_forward_hook(keep)
+    hook = find_layer(model, name).register_forward_hook(keep)
     try:
         yield seen
     finally:
@@ -42,7 +42,7 @@ def watched(model: nn.Module, name: str) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Inside, no dropout and no batch statistics; afterwards every module is as it was."""
     before = {module: module.training for module in model.modules()}
     model.eval()
@@ -55,7 +55,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def feature_maps(model: nn.Module, name: str, x: Tensor) -> Tensor:
     """What the layer makes of images x (b, c, h, w): its activation maps (b, k, h', w'), as the layer puts them out."""
-    with evaluating(model), torch.no_grad(), watched(model, name) as seen:
+    with evaluation_mode(model), torch.no_grad(), watch_layer(model, name) as seen:
         model(x)
     if len(seen) != 1:
         raise Mistake(f"layer {name!r} ran {len(seen)} times for one input; choose a layer that runs once")
@@ -76,13 +76,13 @@ def as_maps(a: Tensor, height: int, width: int) -> Tensor:
     sizes = [(h, h * width // height) for h in range(1, t + 1) if h * width % height == 0]
     rows, columns = max((s for s in sizes if s[0] * s[1] <= t), default=(0, 0))
     if not rows or t - rows * columns > 2:
-        raise Mistake(f"{t} tokens are no grid for an image of {height}×{width}; choose another layer")
+        raise Mistake(f"{t} tokens do not form a grid for an image of {height}×{width}; choose another layer")
     return a[:, t - rows * columns :].transpose(1, 2).unflatten(-1, (rows, columns))
 
 
-def answers(model: nn.Module, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
+def answer(model: nn.Module, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
     """The logits z (b, classes) and the class looked at: y, or the likeliest one."""
     z = model(x)
     if not isinstance(z, Tensor) or z.dim() != 2:
-        raise Mistake(f"{type(model).__name__} is no classifier: its output is not (b, classes)")
+        raise Mistake(f"{type(model).__name__} is not a classifier: its output is not (b, classes)")
     return z, z.argmax(dim=1) if y is None else y

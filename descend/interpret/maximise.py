@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.layers import as_maps, evaluating, watched
+from descend.interpret.layers import as_maps, evaluation_mode, watch_layer
 
 
 def total_variation(x: Tensor) -> Tensor:
@@ -23,11 +23,11 @@ def total_variation(x: Tensor) -> Tensor:
     return x.diff(dim=2).square().sum(dim=(1, 2, 3)) + x.diff(dim=3).square().sum(dim=(1, 2, 3))
 
 
-def activation(model: nn.Module, name: str, x: Tensor, units: Tensor) -> Tensor:
+def mean_activation(model: nn.Module, name: str, x: Tensor, units: Tensor) -> Tensor:
     """a_u (b): unit u[i] for image i, of the output (no name) or of a layer's maps."""
     if not name:
         return model(x).gather(1, units[:, None])[:, 0]
-    with watched(model, name) as seen:
+    with watch_layer(model, name) as seen:
         model(x)
     a = seen[-1] if seen[-1].dim() == 2 else as_maps(seen[-1], *x.shape[-2:]).mean(dim=(2, 3))
     return a.gather(1, units[:, None])[:, 0]
@@ -50,13 +50,13 @@ def maximise(
     u = torch.tensor(units, device=start.device)
     x = start.detach().repeat(len(units), 1, 1, 1).requires_grad_()
     rule, random = torch.optim.Adam([x], lr), torch.Generator().manual_seed(0)
-    with evaluating(model), torch.enable_grad():
+    with evaluation_mode(model), torch.enable_grad():
         for step in range(steps):
             for group in rule.param_groups:
                 group["lr"] = lr * (1 - step / steps)
             shift = torch.randint(-jitter, jitter + 1, (2,), generator=random).tolist()
             seen = x.roll(shift, dims=(2, 3)) if jitter else x
-            gain = activation(model, name, seen, u) - decay * x.square().sum(dim=(1, 2, 3))
+            gain = mean_activation(model, name, seen, u) - decay * x.square().sum(dim=(1, 2, 3))
             (gain - smooth * total_variation(x)).sum().neg().backward(inputs=[x])
             rule.step()
             rule.zero_grad()

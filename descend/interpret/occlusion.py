@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.layers import answers, evaluating
+from descend.interpret.layers import answer, evaluation_mode
 
 
-def places(size: int, side: int, stride: int) -> Tensor:
+def list_places(size: int, side: int, stride: int) -> Tensor:
     """Where patches begin along one axis; the last one ends at the edge."""
     first = torch.arange(0, size - side + 1, stride)
     return first if int(first[-1]) == size - side else torch.cat([first, torch.tensor([size - side])])
@@ -36,14 +36,14 @@ def occlusion(
     b, _, h, w = x.shape
     if not (0 < side <= min(h, w) and stride > 0):
         raise Mistake(f"a patch of {side} every {stride} pixels does not fit an image of {h}×{w}")
-    top, left = places(h, side, stride).to(x.device), places(w, side, stride).to(x.device)
+    top, left = list_places(h, side, stride).to(x.device), list_places(w, side, stride).to(x.device)
     rows, columns = (  # (places, size): is this pixel covered?
         (torch.arange(n, device=x.device) - first[:, None]).clamp(-1, side) for n, first in ((h, top), (w, left))
     )
     inside_rows, inside_columns = ((part >= 0) & (part < side) for part in (rows, columns))
     covers = (inside_rows[:, None, :, None] & inside_columns[None, :, None, :]).flatten(0, 1)  # (places, h, w)
-    with evaluating(model):
-        z, y = answers(model, x, y)
+    with evaluation_mode(model):
+        z, y = answer(model, x, y)
         whole = z.softmax(dim=1).gather(1, y[:, None])[:, 0]
         image, cover = (t.flatten() for t in torch.meshgrid(torch.arange(b), torch.arange(len(covers)), indexing="ij"))
         found = []

@@ -5,20 +5,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from descend.interpret.grad_cam import upsampled
+from descend.interpret.grad_cam import upsample
 
 SCALE = ((0.1, 0.15, 0.55), (0.1, 0.6, 0.7), (0.95, 0.85, 0.2), (0.85, 0.1, 0.1))
 """Colours at heat 0, 1/3, 2/3 and 1."""
 
 
-def scaled(heat: Tensor) -> Tensor:
+def rescale_heat(heat: Tensor) -> Tensor:
     """Heat (b, h, w) brought to 0..1 for each image; an image without any stays cold."""
     low = heat.amin(dim=(1, 2), keepdim=True)
     span = heat.amax(dim=(1, 2), keepdim=True) - low
     return torch.where(span > 0, (heat - low) / span.clamp_min(1e-30), 0.0)
 
 
-def coloured(heat: Tensor) -> Tensor:
+def colour_heat(heat: Tensor) -> Tensor:
     """Heat (b, h, w) of 0..1 as colours (b, 3, h, w), linear between those of SCALE."""
     colours = heat.new_tensor(SCALE)
     at = heat.clamp(0, 1) * (len(SCALE) - 1)
@@ -27,8 +27,8 @@ def coloured(heat: Tensor) -> Tensor:
     return ((1 - part) * colours[low] + part * colours[low + 1]).movedim(-1, 1)
 
 
-def overlaid(pixels: Tensor, heat: Tensor, strength: float = 0.55) -> Tensor:
+def overlay_heat(pixels: Tensor, heat: Tensor, strength: float = 0.55) -> Tensor:
     """Images (b, c, h, w) of 0..1 with heat (b, h', w') over their grey: (b, 3, h, w) of 0..1."""
     grey = pixels.mean(dim=1, keepdim=True).expand(-1, 3, -1, -1)
-    warm = coloured(scaled(upsampled(heat.to(pixels.dtype), *pixels.shape[-2:])))
+    warm = colour_heat(rescale_heat(upsample(heat.to(pixels.dtype), *pixels.shape[-2:])))
     return (1 - strength) * grey + strength * warm

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.layers import evaluating
+from descend.interpret.layers import evaluation_mode
 
 
-def head(model: nn.Module) -> str:
+def find_head(model: nn.Module) -> str:
     """The name of the layer that makes the logits: `head` where it is linear, else the last linear layer."""
     linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     if not linear:
@@ -30,9 +30,9 @@ def representations(model: nn.Module, x: Tensor, batch: int = 256) -> Tensor:
     def keep(_: nn.Module, given: tuple[Tensor, ...]) -> None:
         seen.append(given[0].detach().flatten(1))
 
-    hook = model.get_submodule(head(model)).register_forward_pre_hook(keep)
+    hook = model.get_submodule(find_head(model)).register_forward_pre_hook(keep)
     try:
-        with evaluating(model), torch.no_grad():
+        with evaluation_mode(model), torch.no_grad():
             for part in x.split(batch):
                 model(part)
     finally:
@@ -40,10 +40,10 @@ def representations(model: nn.Module, x: Tensor, batch: int = 256) -> Tensor:
     return torch.cat(seen)
 
 
-def plane(vectors: Tensor, by: Literal["pca", "tsne"] = "pca", seed: int = 0) -> Tensor:
+def project(vectors: Tensor, by: Literal["pca", "tsne"] = "pca", seed: int = 0) -> Tensor:
     """Vectors (n, d) as points (n, 2)."""
     if len(vectors) < 3:
-        raise Mistake(f"{len(vectors)} vectors make no map; give at least 3")
+        raise Mistake(f"{len(vectors)} vectors are too few for a map; give at least 3")
     values = vectors.detach().double().nan_to_num().cpu().numpy()
     if not (values != values[0]).any():  # one point: scikit-learn divides by 0, and its t-SNE crashes
         return torch.zeros(len(values), 2)

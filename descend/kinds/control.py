@@ -6,20 +6,19 @@ that validation selects is tested on episodes that had no part in selecting it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
+from descend.contracts import Batch
 from descend.data.control.environments import TEST, VALID, Arena, Environments, Episodes, Spaces, spaces_of
 from descend.data.control.replay import Explore, Replay, ReplayBuffer
 from descend.data.control.rollouts import Rollouts
 from descend.data.streams.shards import process
 from descend.data.streams.sliced import Sliced
-from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.models.actor_critic import ActorCritic, ActorCriticConfig
@@ -30,13 +29,11 @@ from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
 from descend.tasks.dqn import DQN, Hard
 from descend.tasks.ppo import PPO, Proximal
-
-RECENT = 20  # episodes in the running mean of the report
-LABELS = {"row_label": "angular velocity, radians a second", "column_label": "pole angle, degrees"}
+from descend.views.control import map_states, show_episodes, view_policy, view_values
 
 
 @dataclass(frozen=True)
-class Memory:
+class ReplayMemory:
     """Environments, and the transitions that are remembered."""
 
     env: str = "CartPole-v1"
@@ -70,7 +67,7 @@ class DeepQ(Recipe):
     """DQN: an ε-greedy stream into a replay memory, a target network that follows."""
 
     model: QNetworkConfig = field(default_factory=QNetworkConfig)
-    data: Memory = field(default_factory=Memory)
+    data: ReplayMemory = field(default_factory=ReplayMemory)
     optim: Any = field(default_factory=Adam)
     schedule: Any = field(default_factory=Linear)
     explore: Explore = field(default_factory=Explore)
@@ -80,14 +77,14 @@ class DeepQ(Recipe):
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
-        at_least_one({"--data.copies": data.copies, "--data.capacity": data.capacity, "--data.valid": data.valid})
-        at_least_one({"--batch": loop.batch, "--explore.steps": self.explore.steps})
+        require_positive({"--data.copies": data.copies, "--data.capacity": data.capacity, "--data.valid": data.valid})
+        require_positive({"--batch": loop.batch, "--explore.steps": self.explore.steps})
         spaces = spaces_of(data.env)
         if not spaces.finite:
             raise Mistake(
                 f"--data.env {data.env}: Q-learning needs a finite set of actions; use a PPO recipe for this one"
             )
-        rank, world = one_copy(loop.parallel)
+        rank, world = require_replicas(loop.parallel)
         torch.manual_seed(loop.seed)
         model = QNetwork(replace(self.model, observations=spaces.observations, actions=spaces.actions))
         task = DQN(model, self.gamma, self.target, Arena(data.env))
@@ -101,8 +98,8 @@ class DeepQ(Recipe):
             optims={"q": self.optim},
             unit="environment steps",
             units_per_batch=data.copies,
-            facts=facts(data.env, spaces) | {"replay capacity": data.capacity},
-            exhibits=lambda: [curve(envs), *maps(data.env, lambda s: q_view(task.values(s)))],
+            facts=describe_environment(data.env, spaces) | {"replay capacity": data.capacity},
+            exhibits=lambda: [show_episodes(envs), *map_states(data.env, lambda s: view_values(task.values(s)))],
         )
 
     def test(self) -> Iterable[Batch]:
@@ -122,15 +119,15 @@ class ProximalPolicy(Recipe):
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
-        at_least_one({"--batch": loop.batch, "--data.length": data.length, "--data.valid": data.valid})
+        require_positive({"--batch": loop.batch, "--data.length": data.length, "--data.valid": data.valid})
         spaces = spaces_of(data.env)
         if not 1 <= self.ppo.minibatches <= data.length:
             raise Mistake(
                 f"--ppo.minibatches {self.ppo.minibatches}: use 1 to {data.length}, the steps of --data.length"
             )
-        rank, world = one_copy(loop.parallel)
+        rank, world = require_replicas(loop.parallel)
         torch.manual_seed(loop.seed)
-        model = actor_critic(self.model, spaces)
+        model = build_actor_critic(self.model, spaces)
         task = PPO(model, Categorical if spaces.finite else Gaussian, self.ppo, Arena(data.env), loop.seed)
         envs = Environments(data.env, loop.batch, loop.seed)
         stream = Rollouts(envs, task.act, task.look_back, data.length)
@@ -142,8 +139,8 @@ class ProximalPolicy(Recipe):
             optims={"policy": self.optim},
             unit="environment steps",
             units_per_batch=loop.batch * data.length,
-            facts=facts(data.env, spaces) | {"environments": loop.batch},
-            exhibits=lambda: [curve(envs), *maps(data.env, lambda s: policy_view(*model(s)))],
+            facts=describe_environment(data.env, spaces) | {"environments": loop.batch},
+            exhibits=lambda: [show_episodes(envs), *map_states(data.env, lambda s: view_policy(*model(s)))],
         )
 
     def test(self) -> Iterable[Batch]:
@@ -151,13 +148,13 @@ class ProximalPolicy(Recipe):
         return Episodes(TEST, self.data.test)
 
 
-def at_least_one(flags: dict[str, int]) -> None:
+def require_positive(flags: dict[str, int]) -> None:
     for flag, value in flags.items():
         if value < 1:
             raise Mistake(f"{flag} {value}: use at least 1")
 
 
-def actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic | GaussianActorCritic:
+def build_actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic | GaussianActorCritic:
     """Towers of the asked size, with the head that the environment's actions need."""
     if spaces.finite:
         return ActorCritic(replace(config, observations=spaces.observations, actions=spaces.actions))
@@ -166,7 +163,7 @@ def actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic | Gau
     )
 
 
-def one_copy(parallel: str) -> tuple[int, int]:
+def require_replicas(parallel: str) -> tuple[int, int]:
     """(rank, world); every process acts with the whole model, so it cannot be sharded."""
     rank, world = process()
     if world > 1 and parallel == "fsdp":
@@ -174,51 +171,6 @@ def one_copy(parallel: str) -> tuple[int, int]:
     return rank, world
 
 
-def facts(env: str, spaces: Spaces) -> dict[str, str | int]:
+def describe_environment(env: str, spaces: Spaces) -> dict[str, str | int]:
     kind = "actions" if spaces.finite else "numbers in an action"
     return {"environment": env, "numbers seen": spaces.observations, kind: spaces.actions}
-
-
-def curve(envs: Environments) -> Exhibit:
-    """Return of the training episodes, as they finished, and the mean of the last ones."""
-    x, y = [step for step, _ in envs.finished], [total for _, total in envs.finished]
-    mean = [sum(last) / len(last) for i in range(len(y)) if (last := y[max(0, i + 1 - RECENT) : i + 1])]
-    content = {
-        "x": x,
-        "y": {"each episode": y, f"mean of the last {RECENT}": mean},
-        "x_label": "environment steps",
-        "y_label": "return",
-    }
-    return Exhibit(
-        "curve", "Episodes while learning", content, "Every finished training episode, exploration included."
-    )
-
-
-def maps(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Exhibit]:
-    """For cart-pole: what the model makes of each pole angle and angular velocity."""
-    if not env.startswith("CartPole"):
-        return []
-    angle, speed = np.linspace(-12, 12, 25), np.linspace(-3, 3, 25)  # degrees; radians a second
-    state = torch.zeros(25, 25, 4)
-    state[..., 2] = torch.from_numpy(np.deg2rad(angle)).float()
-    state[..., 3] = torch.from_numpy(speed).float()[:, None]
-    rows, columns = [f"{s:+.2f}" for s in speed], [f"{a:+.0f}" for a in angle]
-    with torch.no_grad():
-        return [
-            Exhibit(
-                "heatmap",
-                title,
-                {"values": values.cpu().tolist(), "rows": rows, "columns": columns, **LABELS},
-                "The cart rests in the middle.",
-            )
-            for title, values in view(state).items()
-        ]
-
-
-def q_view(q: Tensor) -> dict[str, Tensor]:
-    return {"Value of a state, max Q": q.amax(-1), "Gain of pushing right, Q(right) − Q(left)": q[..., 1] - q[..., 0]}
-
-
-def policy_view(logits: Tensor, value: Tensor) -> dict[str, Tensor]:
-    p = logits.softmax(-1)
-    return {"Value of a state, V": value, "Mean push: right +1, left −1": p[..., 1] - p[..., 0]}

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
+from descend.contracts import Batch, Exhibit, Task
 from descend.data.streams.shards import process
 from descend.data.text.labelled import Trimmed, TrimmedInOrder
-from descend.engine.protocol import Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe, micro_batch
 from descend.models import load, model_folder, with_head
 from descend.models.bert import BertConfig
+from descend.tasks.fine_tune import run_encoder
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
 from descend.weights.labels import Labels
 from descend.weights.transfer import take_over
 
-Look = Callable[[Any, Any, Inputs], list[Exhibit]]
-"""model, data and the form of the inputs -> what the report shows"""
+Show = Callable[[Callable[[Batch], Tensor], Any, Inputs], list[Exhibit]]
+"""What the model says of a batch, data and the form of the inputs -> what the report shows"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class EncoderSize:
     dropout: float = 0.1
 
 
-def encoder(
+def build_encoder(
     size: EncoderSize, head: str, labels: Labels, learn_tokenizer: Callable[[], Tokenizer]
 ) -> tuple[Any, Inputs, str]:
     """The model with this head, the form of its inputs, and what it started from."""
@@ -58,11 +61,13 @@ def encoder(
         raise Mistake(f"--model.path {size.path}: {type(source).__name__} is not an encoder such as BERT or RoBERTa")
     model: Any = with_head(replace(source.config, labels=labels), head)
     new = take_over(model, source, ("embed", "encoder"))
-    told = f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
-    return model.train(), Inputs.of(Tokenizer.load(folder), min(size.context, model.longest)), told
+    origin = (
+        f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
+    )
+    return model.train(), Inputs.of(Tokenizer.load(folder), min(size.context, model.longest)), origin
 
 
-def fine_tuned(recipe: Recipe, task: Callable[[Any], nn.Module], unit: str, default: str, look: Look) -> Parts:
+def build_fine_tuning(recipe: Recipe, task: Callable[[Any], Task], unit: str, default: str, show: Show) -> Parts:
     """The parts of a recipe that fine-tunes an encoder on `unit`s; `default` says what is read without --data.path."""
     loop = recipe.loop
     data, model, inputs, origin = recipe.parts()  # type: ignore[attr-defined]
@@ -83,5 +88,12 @@ def fine_tuned(recipe: Recipe, task: Callable[[Any], nn.Module], unit: str, defa
             "vocabulary": model.config.vocab,
         },
         save_extra=inputs.tokenizer.save,
-        exhibits=lambda: look(model, data, inputs),
+        exhibits=lambda: show(partial(predict, model), data, inputs),
     )
+
+
+def predict(model: nn.Module, batch: Batch) -> Tensor:
+    """The logits of a batch, on the CPU."""
+    where = next(model.parameters()).device
+    logits: Tensor = run_encoder(model, {name: value.to(where) for name, value in batch.items()}).cpu()
+    return logits

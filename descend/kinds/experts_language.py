@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from descend.engine.protocol import Parts
+from descend.engine.parts import Parts
 from descend.kinds.language import LanguageRecipe
 from descend.models.mixtral import MixtralConfig
-from descend.tasks.language import Balanced
+from descend.tasks.language import BalancedLanguage, Language
 
 
 @dataclass(frozen=True)
@@ -20,4 +20,5 @@ class ExpertsLanguageRecipe(LanguageRecipe):
 
     def build(self) -> Parts:
         parts = super().build()
-        return replace(parts, task=Balanced(parts.model, self.balance))
+        assert isinstance(parts.task, Language)
+        return replace(parts, task=BalancedLanguage(parts.model, self.balance, parts.task.bytes_per_token))

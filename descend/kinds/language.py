@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,29 +9,23 @@ import torch
 
 from descend.data.streams.shards import process
 from descend.data.text.plain import Passages, Text, Windows
-from descend.engine.protocol import Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe, micro_batch
-from descend.metrics.language import bits_per_byte
-from descend.models import model_class
-from descend.models.gpt2 import GPT2Config
+from descend.models import config_class, make_model
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.sampling.filters import Sampler
-from descend.sampling.generate import generate
 from descend.tasks.language import Language
-from descend.text.tokenizer import Tokenizer
-from descend.views.text import READ, reading
+from descend.views.text import show_language_model
 
 VALID_WINDOWS = 512  # at most, spread evenly over the validation text
-PROMPTS = ("The ", "\n", "for ")
 
 
 @dataclass(frozen=True)
 class LanguageRecipe(Recipe):
     """A causal language model on plain text."""
 
-    model: Any = field(default_factory=GPT2Config)
+    model: Any = field(default_factory=lambda: config_class("gpt2")())
     data: Text = field(default_factory=Text)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
@@ -44,12 +37,12 @@ class LanguageRecipe(Recipe):
         torch.manual_seed(loop.seed)
         try:
             config = replace(self.model, vocab=tokenizer.vocab)
-            model: Any = model_class(type(config).__module__.rpartition(".")[2])(config)
+            model: Any = make_model(config)
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
         micro = micro_batch(loop, loop.batch)
         return Parts(
-            task=Language(model),
+            task=Language(model, corpus.valid_bytes / len(valid)),
             model=model,
             stream=Windows(train, context, micro, loop.seed, *process()),
             valid=Passages(valid, context, micro, VALID_WINDOWS),
@@ -66,19 +59,5 @@ class LanguageRecipe(Recipe):
                 "characters per token": round(corpus.characters / (len(train) + len(valid)), 2),
             },
             save_extra=tokenizer.save,
-            summary=lambda scores: {
-                "perplexity": math.exp(scores["loss"]),
-                "bits_per_byte": bits_per_byte(scores["loss"] * len(valid), corpus.valid_bytes),
-            },
-            exhibits=lambda: [*samples(model, tokenizer), *reading(model, tokenizer, valid[: READ + 1])],
+            exhibits=lambda: show_language_model(model, tokenizer, valid),
         )
-
-
-def samples(model: Any, tokenizer: Tokenizer, tokens: int = 160) -> list[Exhibit]:
-    """What the model writes after a few beginnings."""
-    room, sampler = min(tokens, model.config.context - 8), Sampler(temperature=0.8)
-    found = []
-    for i, prompt in enumerate(PROMPTS):
-        written = generate(model.decoder(), [tokenizer.encode(prompt)], room, sampler, seed=i)
-        found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0])}))
-    return found

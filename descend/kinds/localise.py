@@ -9,23 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.data.images.labelled import Images, Preprocessing, Splits, check_shares, stratified
+from descend.contracts import Batch
+from descend.data.images.labelled import Images, Preprocessing, Splits, check_shares, split_by_class
 from descend.data.streams.arrays import InOrder, Shuffled, generator
 from descend.data.streams.shards import process
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
-from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.images import fitted
+from descend.kinds.images import build_model
 from descend.kinds.recipe import Recipe, micro_batch
 from descend.kinds.start_from import Start
-from descend.metrics.boxes import box_iou
 from descend.models.localiser import LocaliserConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.tasks.localise import Localise
-
-SHOWN = 12  # images in the report
-TRUE, FOUND = (0.1, 0.9, 0.2), (0.95, 0.1, 0.1)  # colours of the boxes
+from descend.views.localisation import show_boxes
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class OneObject:
             raise Mistake(f"--data.images {self.images}: at least 100")
         seen = one_object(self.images, self.size, generator(0), [(s, c) for s in SHAPES for c in COLOURS])
         whole = Images(seen.x, seen.shape[:, 0], torch.arange(self.images))
-        test, valid, rest = stratified(whole.y, (self.test, self.valid))
+        test, valid, rest = split_by_class(whole.y, (self.test, self.valid))
         return Splits(whole.take(rest), whole.take(valid), whole.take(test), SHAPES), seen.box[:, 0] / self.size
 
 
@@ -63,16 +61,16 @@ class LocaliseImages(Recipe):
 
     def build(self) -> Parts:
         splits, boxes = self.data.read()
-        prepare = self.start.prepared(Preprocessing.fit(splits))
+        prepare = self.start.rescale(Preprocessing.fit(splits))
         batch = self.loop.batch or len(splits.train.y)
         torch.manual_seed(self.loop.seed)
-        model = fitted(self.start.config(self.model), prepare.image, splits.labels)
-        train = arrays(splits.train, boxes, prepare)
+        model = build_model(self.start.choose_config(self.model), prepare.image, splits.labels)
+        train = prepare_arrays(splits.train, boxes, prepare)
         parts = Parts(
             task=Localise(model, self.weight),
             model=model,
             stream=Shuffled(train, micro_batch(self.loop, batch), self.loop.seed, *process()),
-            valid=InOrder(arrays(splits.valid, boxes, prepare)),
+            valid=InOrder(prepare_arrays(splits.valid, boxes, prepare)),
             optims={"model": self.optim},
             unit="images",
             units_per_batch=batch,
@@ -85,45 +83,15 @@ class LocaliseImages(Recipe):
                 "classes": ", ".join(splits.labels),
             },
             save_extra=prepare.save,
-            exhibits=lambda: look(model, splits, boxes, prepare),
+            exhibits=lambda: show_boxes(model, splits, boxes, prepare),
         )
-        return self.start.applied(parts)
+        return self.start.apply(parts)
 
     def test(self) -> Iterable[Batch]:
         """The test images."""
         splits, boxes = self.data.read()
-        return InOrder(arrays(splits.test, boxes, self.start.prepared(Preprocessing.fit(splits))))
+        return InOrder(prepare_arrays(splits.test, boxes, self.start.rescale(Preprocessing.fit(splits))))
 
 
-def arrays(images: Images, boxes: Tensor, prepare: Preprocessing) -> dict[str, Tensor]:
+def prepare_arrays(images: Images, boxes: Tensor, prepare: Preprocessing) -> dict[str, Tensor]:
     return {"x": prepare(images.x), "y": images.y, "box": boxes[images.ids], "ids": images.ids}
-
-
-@torch.no_grad()
-def look(model: Any, splits: Splits, boxes: Tensor, prepare: Preprocessing) -> list[Exhibit]:
-    """The validation images whose boxes fit worst, with both boxes drawn."""
-    where, valid = next(model.parameters()).device, splits.valid
-    found = [model(part.to(where)) for part in prepare(valid.x).split(256)]
-    logits, box = (torch.cat([f[i] for f in found]).cpu() for i in (0, 1))
-    true = boxes[valid.ids]
-    fit = box_iou(box, true)
-    worst = fit.argsort()[:SHOWN]
-    drawn = outlined(outlined(valid.x[worst], true[worst], TRUE), box[worst], FOUND)
-    captions = [
-        f"{splits.labels[int(valid.y[i])]}, called {splits.labels[int(logits[i].argmax())]}, IoU {float(fit[i]):.2f}"
-        for i in worst.tolist()
-    ]
-    content = {"images": drawn.movedim(1, -1).numpy(), "captions": captions}
-    return [Exhibit("images", "Boxes that fit worst", content, "Validation images: green is true, red was found.")]
-
-
-def outlined(pixels: Tensor, box: Tensor, colour: tuple[float, float, float]) -> Tensor:
-    """Images (n, 3, h, w) with a line of one pixel along each box (n, 4), given as shares of the image."""
-    h, w = pixels.shape[-2:]
-    x0, y0, x1, y1 = (box * torch.tensor([w, h, w, h])).round().long().unbind(dim=1)
-    x1, y1 = (x1 - 1).clamp_min(0), (y1 - 1).clamp_min(0)
-    rows, columns = torch.arange(h)[None, :, None], torch.arange(w)[None, None, :]
-    x0, y0, x1, y1 = (t[:, None, None] for t in (x0.clamp_max(w - 1), y0.clamp_max(h - 1), x1, y1))
-    inside = (rows >= y0) & (rows <= y1) & (columns >= x0) & (columns <= x1)
-    edge = inside & ((rows == y0) | (rows == y1) | (columns == x0) | (columns == x1))
-    return torch.where(edge[:, None], torch.tensor(colour)[None, :, None, None], pixels)

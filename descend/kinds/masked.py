@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,27 +10,20 @@ from torch import Tensor
 
 from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.streams.shards import process
-from descend.data.text.masking import Corruption, Dynamic, Masking, masked
+from descend.data.text.masking import Corruption, Dynamic, Masking, mask_arrays
 from descend.data.text.plain import Text
-from descend.engine.protocol import Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.encoder import EncoderSize, encoder
+from descend.kinds.encoder import EncoderSize, build_encoder
 from descend.kinds.recipe import Recipe, micro_batch
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
-from descend.sampling.fill import fill
 from descend.tasks.masked import MaskedLanguage
 from descend.text.inputs import Inputs
-from descend.views.text import LOOKED, attention
+from descend.views.text import show_masked_model
 from descend.weights.labels import Labels
 
 VALID_TEXTS = 1024  # at most, spread evenly over the validation text
-BLANKS = (
-    "The [MASK] statement is used for",
-    "is a [MASK] of the class",
-    "raises a [MASK] exception if the",
-    "returns the value of the [MASK] argument",
-)
 
 
 @dataclass(frozen=True)
@@ -48,9 +40,11 @@ class MaskedRecipe(Recipe):
         loop = self.loop
         text = self.data.read()
         torch.manual_seed(loop.seed)
-        model, inputs, origin = encoder(self.model, "ForMaskedLM", Labels(), lambda: self.data.learn_tokenizer(text))
+        model, inputs, origin = build_encoder(
+            self.model, "ForMaskedLM", Labels(), lambda: self.data.learn_tokenizer(text)
+        )
         tokens = self.data.split(text, inputs.tokenizer, inputs.longest)
-        train, valid = (windows(part.long(), inputs) for part in tokens)
+        train, valid = (cut_windows(part.long(), inputs) for part in tokens)
         valid = valid[torch.linspace(0, len(valid) - 1, min(len(valid), VALID_TEXTS)).long()]
         corrupt = Corruption(self.masking, model.config.vocab, inputs.mask, inputs.special)
         micro = micro_batch(loop, loop.batch)
@@ -59,7 +53,7 @@ class MaskedRecipe(Recipe):
             task=MaskedLanguage(model),
             model=model,
             stream=Dynamic(Shuffled({"x": train}, micro, loop.seed, *process()), corrupt, loop.seed),
-            valid=InOrder(masked({"x": valid}, corrupt, seed=0), micro),
+            valid=InOrder(mask_arrays({"x": valid}, corrupt, seed=0), micro),
             optims={"model": self.optim},
             unit="tokens",
             units_per_batch=loop.batch * inputs.longest,
@@ -72,18 +66,11 @@ class MaskedRecipe(Recipe):
                 "loss of a guess by frequency": round(guess, 3),
             },
             save_extra=inputs.tokenizer.save,
-            summary=lambda scores: {"perplexity": math.exp(scores["loss"])},
-            exhibits=lambda: [filled(model, inputs), *looks(model, inputs, valid)],
+            exhibits=lambda: show_masked_model(model, inputs, valid),
         )
 
 
-def looks(model: Any, inputs: Inputs, valid: Tensor) -> list[Exhibit]:
-    """Where each head looks in a validation text."""
-    tokens = valid[:1, :LOOKED].long().to(next(model.parameters()).device)
-    return attention(model, [inputs.tokenizer.decode([t]) for t in tokens[0].tolist()], tokens)
-
-
-def windows(tokens: Tensor, inputs: Inputs) -> Tensor:
+def cut_windows(tokens: Tensor, inputs: Inputs) -> Tensor:
     """[CLS] .. [SEP], one after the other through the text: (n, longest)"""
     room = inputs.longest - 2
     if len(tokens) < room:
@@ -97,18 +84,3 @@ def unigram_entropy(train: Tensor, valid: Tensor, vocab: int) -> float:
     """The mean loss on `valid` of one who knows only how frequent each token is in `train` (plus one of each)."""
     counts = torch.bincount(train.long(), minlength=vocab) + 1
     return float(-(counts / counts.sum()).log()[valid.long()].mean())
-
-
-def filled(model: Any, inputs: Inputs) -> Exhibit:
-    """What the model puts into a few blanks."""
-    where, rows = next(model.parameters()).device, []
-    for sentence in BLANKS:
-        before, _, after = sentence.partition("[MASK]")
-        encode = inputs.tokenizer.encode
-        tokens = torch.tensor(inputs.join([*encode(before.rstrip()), inputs.mask, *encode(after)]).tokens, device=where)
-        found = fill(model, tokens, inputs.mask)
-        words = [inputs.tokenizer.decode([token]) for token in found.tokens[0].tolist()]
-        shares = found.probabilities[0].tolist()
-        rows.append([sentence, "  ".join(f"{w.strip()} {p:.0%}" for w, p in zip(words, shares, strict=True))])
-    content = {"columns": ["text", "likeliest tokens"], "rows": rows}
-    return Exhibit("table", "Fill in the blank", content, "The best checkpoint's first five tokens for each blank.")

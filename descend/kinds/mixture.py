@@ -10,10 +10,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from descend.contracts import Batch
 from descend.data.streams.arrays import Drawn, InOrder, generator
 from descend.data.streams.shards import process
 from descend.data.toys.mixture import Mixture, grid, ring
-from descend.engine.protocol import Batch, Exhibit, Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.losses.adversarial import non_saturating, saturating
@@ -22,8 +23,9 @@ from descend.models.gan import Discriminator, GANConfig, Generator
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
 from descend.tasks.adversarial import Adversarial
+from descend.views.adversarial import show_points
 
-VALID, TEST, SHOWN = 1, 2, 3  # keys of the noise that is never trained on
+VALID, TEST = 1, 2  # keys of the noise that is never trained on
 LOSSES = {"non-saturating": non_saturating, "saturating": saturating}
 
 
@@ -115,7 +117,7 @@ class AdversarialPoints(Recipe):
                 "width of a Gaussian": data.sigma,
                 "quality of the data itself": round(1 - math.exp(-4.5), 4),
             },
-            exhibits=lambda: [cloud(g, mixture, config.latent)],
+            exhibits=lambda: [show_points(g, mixture, config.latent)],
         )
 
     def noise(self, key: int, n: int) -> InOrder:
@@ -125,14 +127,3 @@ class AdversarialPoints(Recipe):
     def test(self) -> Iterable[Batch]:
         """Noise that selected nothing."""
         return self.noise(TEST, self.data.test)
-
-
-def cloud(g: Generator, mixture: Mixture, latent: int, n: int = 1000) -> Exhibit:
-    """Real and generated points in one picture."""
-    random = generator(SHOWN)
-    real, _ = mixture.sample(n, random)
-    z = torch.randn(n, latent, generator=random).to(next(g.parameters()).device)
-    content = {"real": real.tolist(), "generated": g(z).cpu().tolist()}
-    return Exhibit(
-        "points", "Real and generated points", content, "A point between the modes is one that G could not place."
-    )

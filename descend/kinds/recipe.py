@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from descend.engine.protocol import Batch, Loop, Parts
+from descend.contracts import Batch
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 
 
@@ -32,10 +34,6 @@ class Recipe:
     def test(self) -> Iterable[Batch]:
         """The held-out batches that report once; none where the data has no third part."""
         return ()
-
-    def test_summary(self, model: Any) -> dict[str, float]:
-        """Scores of the whole test part that are not a mean over its examples, such as BLEU."""
-        return {}
 
 
 def micro_batch(loop: Loop, batch: int) -> int:

@@ -8,11 +8,12 @@ from typing import Any
 from descend.data.streams.shards import process
 from descend.data.text.plain import Windows
 from descend.data.text.tracks import Tracks
-from descend.engine.protocol import Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.language import LanguageRecipe
 from descend.kinds.recipe import micro_batch
-from descend.models.lstm_lm import RecurrentLMConfig
+from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
+from descend.tasks.language import Language
 from descend.tasks.truncated import TruncatedLanguage
 
 
@@ -29,5 +30,8 @@ class RecurrentLanguageRecipe(LanguageRecipe):
         micro_batch(loop, loop.batch)
         stream: Any = parts.stream
         assert isinstance(stream, Windows)
+        assert isinstance(parts.model, RecurrentLM)
+        assert isinstance(parts.task, Language)
         tracks = Tracks(stream.tokens, self.model.context, loop.batch, loop.seed, loop.accumulate)
-        return replace(parts, task=TruncatedLanguage(parts.model, loop.batch), stream=tracks)
+        task = TruncatedLanguage(parts.model, loop.batch, parts.task.bytes_per_token)
+        return replace(parts, task=task, stream=tracks)

@@ -1,25 +1,52 @@
 """A recipe as JSON and back: leaf values plain, each dataclass with the name of its class.
 
-A class is looked up by name among those of descend and those already imported; nothing else is ever loaded.
+    {"class": "LanguageRecipe", "model": {"class": "gpt2", "width": 192}, "optim": {"class": "AdamW", "lr": 0.001}}
+
+Names outlive the files: a class is stored by its own name, a model's config by its model's file (the `model_type` of
+config.json). Both are found in the package's source, which is read once, so that only the file of the class is
+imported. A class of the user's own is stored as "module:Class", and its module must have been imported before.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from descend.errors import Mistake
+from descend import models
+from descend.errors import Mistake, nearest
 
 CLASS = "class"
+PACKAGE = Path(__file__).parents[1]
+HOMES = (
+    "data", "engine", "kinds", "losses", "metrics", "nn", "ops", "optim", "pipelines", "sampling", "tasks", "text",
+    "weights",
+)  # fmt: skip
+"""Folders with classes that a recipe may hold."""
+FROZEN = re.compile(r"^@dataclass\((?=[^)]*\bfrozen=True)[^)]*\)\nclass (\w+)", re.MULTILINE)
+
+RENAMED = {
+    "descend.recipes.kinds.control:Memory": "ReplayMemory",
+    "descend.recipes.kinds.table:Balance": "ClassBalance",
+    "descend.ops.teacher_forcing:Exponential": "ExponentialDecay",
+    "descend.ops.teacher_forcing:InverseSigmoid": "InverseSigmoidDecay",
+    "descend.ops.teacher_forcing:Linear": "LinearDecay",
+    "descend.optim.proximal:Proximal": "ProximalGradient",
+    "Pictures": "ImageSource",
+    "FewPictures": "FewImages",
+}
+"""What a run stored, a name or a path -> the class that it is now. Only for classes that have another name today."""
 
 
 def to_json(value: Any) -> Any:
-    """Nested dicts with the class of each part."""
+    """Nested dicts with the name of each part's class."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {CLASS: f"{type(value).__module__}:{type(value).__qualname__}", **fields}
+        return {CLASS: class_name(type(value)), **fields}
     if isinstance(value, dict):
         return {key: to_json(v) for key, v in value.items()}
     if isinstance(value, tuple | list):
@@ -28,7 +55,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any, where: str = "recipe.json") -> Any:
-    """The value that `to_json` wrote; a field that is gone or new is a mistake that names it."""
+    """The value that `to_json` wrote; an unknown class or field is a mistake that names it."""
     if isinstance(value, list):
         return tuple(from_json(v, where) for v in value)
     if not isinstance(value, dict):
@@ -36,21 +63,53 @@ def from_json(value: Any, where: str = "recipe.json") -> Any:
     fields = {key: from_json(v, where) for key, v in value.items() if key != CLASS}
     if CLASS not in value:
         return fields
-    kind = _find(value[CLASS], where)
+    kind = find_class(str(value[CLASS]), where)
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := set(fields) - known:
         raise Mistake(f"{where}: {kind.__name__} has no field {sorted(unknown)[0]!r}; another version wrote it")
     return kind(**fields)
 
 
-def _find(name: str, where: str) -> Any:
-    module, _, symbol = name.partition(":")
-    if not (module in sys.modules or module.startswith("descend.")):
-        raise Mistake(f"{where}: class {name!r} is not part of descend; import {module} before loading this run")
-    try:
-        kind = getattr(sys.modules.get(module) or import_module(module), symbol)
-    except (ImportError, AttributeError):
-        raise Mistake(f"{where}: class {name!r} does not exist in this version of descend") from None
+def class_name(kind: type) -> str:
+    """How a class is stored."""
+    if kind.__module__ in source_index().get(kind.__name__, ()):
+        return kind.__name__
+    file = kind.__module__.removeprefix("descend.models.")
+    if file in models.names() and models.config_class(file) is kind:
+        return file
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def find_class(name: str, where: str) -> Any:
+    """The dataclass that a stored name means; also one that was stored by its path, wherever it is today."""
+    name = RENAMED.get(name, name)
+    module, _, symbol = name.rpartition(":")
+    symbol = RENAMED.get(symbol, symbol) if module.startswith("descend.") else symbol
+    file = module.removeprefix("descend.models.")
+    if module.startswith("descend.models.") and file in models.names():
+        kind = getattr(import_module(module), symbol, None)
+    elif module and not module.startswith("descend."):
+        if module not in sys.modules:
+            raise Mistake(f"{where}: class {name!r} is not part of descend; import {module} before loading this run")
+        kind = getattr(sys.modules[module], symbol, None)
+    elif symbol in models.names():
+        kind = models.config_class(symbol)
+    else:
+        known = source_index()
+        if symbol not in known:
+            raise Mistake(f"{where}: class {symbol!r} does not exist in this version.{nearest(symbol, known)}")
+        kind = getattr(import_module(known[symbol][0]), symbol)
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         raise Mistake(f"{where}: {name!r} is not a recipe's class")
     return kind
+
+
+@cache
+def source_index() -> dict[str, tuple[str, ...]]:
+    """Class -> the modules that define a frozen dataclass of that name: one, as a test makes sure."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in (path for home in HOMES for path in sorted((PACKAGE / home).rglob("*.py"))):
+        module = ".".join(("descend", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        for name in FROZEN.findall(path.read_text(encoding="utf-8")):
+            found[name] = (*found.get(name, ()), module)
+    return found

@@ -9,28 +9,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from descend.contracts import Batch
 from descend.data.images.labelled import Preprocessing
-from descend.data.images.masks import VOID, Masked, MaskedSplits, Masks, MasksInOrder, TrainingMasks
+from descend.data.images.masks import VOID, MaskedSplits, Masks, MasksInOrder, TrainingMasks
 from descend.data.streams.arrays import Shuffled
 from descend.data.streams.shards import process
-from descend.engine.protocol import Batch, Exhibit, Parts
-from descend.kinds.images import fitted
+from descend.engine.parts import Parts
+from descend.kinds.images import build_model
 from descend.kinds.recipe import Recipe, micro_batch
-from descend.metrics.segmentation import confusions, dice, iou, mean_iou, pixel_accuracy
-from descend.models.unet import UNetConfig
+from descend.models import config_class
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.tasks.segment import Segment, middle
-from descend.weights.pretrained import Pretrained
-
-SHOWN = 8  # images in the report
+from descend.views.segmentation import show_masks
 
 
 @dataclass(frozen=True)
 class SegmentImages(Recipe):
     """A class for every pixel. With --batch 0, or more than there are, a step sees all the training images."""
 
-    model: Any = field(default_factory=lambda: UNetConfig(padding=1))
+    model: Any = field(default_factory=lambda: config_class("unet")(padding=1))
     data: Masks = field(default_factory=Masks)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
@@ -41,10 +39,10 @@ class SegmentImages(Recipe):
 
     def build(self) -> Parts:
         splits = self.data.read()
-        prepare, train = fit(splits), splits.train
+        prepare, train = fit_preprocessing(splits), splits.train
         batch = min(self.loop.batch, len(train)) or len(train)
         torch.manual_seed(self.loop.seed)
-        model = fitted(self.model, prepare.image, splits.labels)
+        model = build_model(self.model, prepare.image, splits.labels)
         shares = class_shares(train.y, len(splits.labels))
         source = Shuffled(
             train.arrays(), micro_batch(self.loop, batch), self.loop.seed, *process(), 0 if self.data.warp.idle else 4
@@ -68,16 +66,16 @@ class SegmentImages(Recipe):
                 ),
             },
             save_extra=prepare.save,
-            exhibits=lambda: look(model, splits, prepare),
+            exhibits=lambda: show_masks(model, splits, prepare, middle),
         )
 
     def test(self) -> Iterable[Batch]:
         """The test images."""
         splits = self.data.read()
-        return MasksInOrder(splits.test, fit(splits))
+        return MasksInOrder(splits.test, fit_preprocessing(splits))
 
 
-def fit(splits: MaskedSplits) -> Preprocessing:
+def fit_preprocessing(splits: MaskedSplits) -> Preprocessing:
     """μ and σ of the training images' channels, in 0..1; a channel that never changes keeps its scale."""
     x = splits.train.x
     counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in x.unbind(1)]).double()
@@ -99,47 +97,3 @@ def class_weights(shares: Tensor, power: float) -> Tensor:
     """w_k = s_k^−power, scaled so that the mean over the pixels is 1; a class without pixels weighs 1."""
     weights = torch.where(shares > 0, shares, 1) ** -power
     return torch.where(shares > 0, weights / (weights * shares).sum(), 1.0)
-
-
-@torch.no_grad()
-def look(model: Pretrained, splits: MaskedSplits, prepare: Preprocessing) -> list[Exhibit]:
-    """The images with the worst answers, truth beside answer, and the scores of every class."""
-    images, labels = splits.valid, list(splits.labels)
-    answers, truth = answered(model, images, prepare)
-    each = confusions(answers, truth, len(labels))
-    c = each.sum(dim=0)
-    worst = mean_iou(each).nan_to_num(2).argsort(stable=True)[:SHOWN]
-    size = truth.shape[1:]
-    pixels = middle(images.x[worst].flatten(0, 1), answers[:1, None]).unflatten(0, (len(worst), -1))
-    pictures = {
-        "images": (pixels.float() / 255).numpy(),
-        "truth": truth[worst].numpy(),
-        "answers": answers[worst].numpy(),
-        "labels": labels,
-        "captions": [
-            f"{splits.names[int(images.ids[i])]}: mean IoU {float(mean_iou(each[i])):.3f}" for i in worst.tolist()
-        ],
-    }
-    scores = zip(labels, iou(c).tolist(), dice(c).tolist(), class_shares(truth, len(labels)).tolist(), strict=True)
-    rows = [[name, *values] for name, *values in scores]
-    return [
-        Exhibit("masks", "Hardest images", pictures, f"Validation images of {size[0]}×{size[1]}, the worst first."),
-        Exhibit(
-            "table",
-            "Scores of each class",
-            {"columns": ["class", "IoU", "Dice", "share of pixels"], "rows": rows},
-            f"All validation pixels: mean IoU {float(mean_iou(c)):.4f}, pixel accuracy {float(pixel_accuracy(c)):.4f}.",
-        ),
-        Exhibit("confusion", "What is taken for what", {"labels": labels, "counts": c.tolist()}, "Validation pixels."),
-    ]
-
-
-def answered(model: Pretrained, images: Masked, prepare: Preprocessing) -> tuple[Tensor, Tensor]:
-    """The classes that the model gives to every pixel, and the true ones: (n, h', w') twice."""
-    where = next(model.parameters()).device
-    found = []
-    for batch in MasksInOrder(images, prepare):
-        logits = model(batch["x"].to(where))
-        found.append((logits.argmax(dim=1).cpu().to(torch.uint8), middle(batch["y"], logits)))
-    answers, truth = (torch.cat(part) for part in zip(*found, strict=True))
-    return answers, truth

@@ -17,29 +17,23 @@ from pathlib import Path
 from typing import Any
 
 from descend.data.images.labelled import PREPROCESSOR, Preprocessing
-from descend.engine.protocol import Parts
+from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.interpret.representations import head
-from descend.models import load, model_folder
-from descend.models.beit import BeitForMaskedImageModeling, fine_tuned
-from descend.models.vit import ViTEncoder
+from descend.models import load
 from descend.nn.transfer import freeze, freeze_features, hold, inside, stages
-from descend.optim.by_part import ByPart, Part, decayed_rates, thawed
+from descend.optim.by_part import ByPart, Part, decay_rates, thaw_parts
+from descend.weights.checkpoints import resolve_checkpoint
 from descend.weights.pretrained import Pretrained
 from descend.weights.transfer import take_over
 
 FROM_DATA = ("image", "classes", "channels", "side", "labels", "inputs", "outputs")  # what a recipe fills in
 
 
-def best_folder(path: str | Path) -> Path:
-    """A run's best checkpoint (its last, where none is best), or a model folder itself."""
-    best = Path(path) / "checkpoints" / "best"
-    return best if best.is_dir() else model_folder(path)
-
-
-def trained(path: str | Path) -> Pretrained:
+def load_source(path: str | Path) -> Pretrained:
     """The model to start from; a BEiT that was pre-trained without classes becomes a classifier with a new head."""
-    found = load(best_folder(path))
+    from descend.models.beit import BeitForMaskedImageModeling, fine_tuned
+
+    found = load(path)
     return fine_tuned(found, found.config.labels) if isinstance(found, BeitForMaskedImageModeling) else found
 
 
@@ -58,21 +52,21 @@ class Start:
     thaw: int = 0
     """With --start.freeze all: steps after which one more part learns, the last one first; 0: never."""
 
-    def config(self, config: Any) -> Any:
+    def choose_config(self, config: Any) -> Any:
         """The model to build: the recipe's, or the one that was trained."""
         if not self.path:
             if self.freeze != "none" or self.thaw:
                 raise Mistake("--start.freeze and --start.thaw are for a trained network; give --start.path too")
             return config
-        found = trained(self.path).config
+        found = load_source(self.path).config
         defaults = {f.name: getattr(type(found)(), f.name) for f in dataclasses.fields(found) if f.name in FROM_DATA}
         return replace(found, **defaults)  # the data fills these in
 
-    def prepared(self, prepare: Preprocessing) -> Preprocessing:
-        """Pixels are brought to the scale that the trained network knows."""
-        if not self.path or not (best_folder(self.path) / PREPROCESSOR).exists():
+    def rescale(self, prepare: Preprocessing) -> Preprocessing:
+        """Pixels are brought to the scale that the trained network was trained on."""
+        if not self.path or not (resolve_checkpoint(self.path) / PREPROCESSOR).exists():
             return prepare
-        old = Preprocessing.read(best_folder(self.path))
+        old = Preprocessing.read(resolve_checkpoint(self.path))
         if old.image[0] != prepare.image[0]:
             raise Mistake(
                 f"--start.path {self.path} was trained on images of {old.image[0]} channels, these have"
@@ -80,22 +74,22 @@ class Start:
             )
         return replace(prepare, mean=old.mean, std=old.std)
 
-    def applied(self, parts: Parts) -> Parts:
+    def apply(self, parts: Parts) -> Parts:
         """The parts with the trained weights, some of them frozen, and a learning rate for each."""
         if not self.path:
             return parts
         if self.rate < 0 or self.decay <= 0 or self.thaw < 0:
             raise Mistake(
-                f"--start.rate {self.rate}, --start.decay {self.decay}, --start.thaw {self.thaw}: not below 0"
+                f"--start.rate {self.rate}, --start.decay {self.decay}, --start.thaw {self.thaw}: must not be negative"
             )
         model = parts.model
-        name = taken_over(model, trained(self.path), self.path)
+        name = copy_weights(model, load_source(self.path), self.path)
         below = [part for part in stages(model) if not inside(part, [name])]
-        rates = decayed_rates(below, self.rate, self.decay)
+        rates = decay_rates(below, self.rate, self.decay)
         if self.thaw:
             if self.freeze != "all":
-                raise Mistake("--start.thaw begins with everything frozen; give --start.freeze all too")
-            rates = thawed(rates, self.thaw)
+                raise Mistake("--start.thaw starts with everything frozen; give --start.freeze all too")
+            rates = thaw_parts(rates, self.thaw)
             for part in below:
                 hold(model.get_submodule(part))  # the batch statistics stay those of the trained network
         elif self.freeze == "all":
@@ -104,28 +98,31 @@ class Start:
             freeze(model, [part.strip() for part in self.freeze.split(",")])
         optims: dict[str, Any] = {player: ByPart(rule, (*rates, Part(name))) for player, rule in parts.optims.items()}
         count = sum(p.numel() for p in model.parameters() if p.requires_grad)
-        told = {"started from": self.path, "frozen": self.freeze, "parameters that learn": count}
-        return replace(parts, optims=optims, facts={**parts.facts, **told})
+        added = {"started from": self.path, "frozen": self.freeze, "parameters that learn": count}
+        return replace(parts, optims=optims, facts={**parts.facts, **added})
 
 
-def taken_over(model: Pretrained, source: Pretrained, path: str) -> str:
+def copy_weights(model: Pretrained, source: Pretrained, path: str) -> str:
     """Copy all but the head, and the head too where the classes have the same names; returns the head's name."""
     if type(model) is not type(source):
         raise Mistake(
             f"--start.path {path} holds a {type(source).__name__}, this recipe trains a {type(model).__name__}"
         )
+    from descend.interpret.representations import find_head
+    from descend.models.vit import ViTEncoder
+
     if isinstance(source, ViTEncoder) and source.config.side != model.config.side:
         source = source.at_side(model.config.side)  # positions for these images, in between those that were learned
-    name = head(model)
+    name = find_head(model)
     fresh = {k: v.clone() for k, v in model.state_dict().items() if inside(k, [name])}
     new = take_over(model, source, ())
     if wrong := [k for k in new if not inside(k, [name])]:
-        raise Mistake(f"--start.path {path}: {wrong[0]} does not fit these images; give --data.size as it was trained")
-    if names(model) != names(source):
+        raise Mistake(f"--start.path {path}: {wrong[0]} does not fit these images; use its own --data.size")
+    if read_labels(model) != read_labels(source):
         model.load_state_dict(model.state_dict() | fresh)
     return name
 
 
-def names(model: Any) -> object:
+def read_labels(model: Any) -> object:
     """What the classes are called, where the model knows it; else nothing is known, and no two models agree."""
     return getattr(model.config, "labels", model)

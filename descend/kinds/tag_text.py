@@ -8,18 +8,18 @@ from typing import Any
 
 import torch
 
+from descend.contracts import Batch
 from descend.data.text.labelled import TrimmedInOrder
 from descend.data.text.tagged import Tagged, TaggedText
-from descend.engine.protocol import Batch, Exhibit, Parts
-from descend.kinds.encoder import EncoderSize, encoder, fine_tuned
+from descend.engine.parts import Parts
+from descend.kinds.encoder import EncoderSize, build_encoder, build_fine_tuning
 from descend.kinds.recipe import Recipe
-from descend.metrics.classification import confusion
-from descend.metrics.spans import thing_f1
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
-from descend.tasks.fine_tune import TagTokens, read
+from descend.tasks.fine_tune import TagTokens
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
+from descend.views.text_labels import show_tags
 from descend.weights.labels import Labels
 
 
@@ -39,27 +39,14 @@ class TagRecipe(Recipe):
         learn = lambda: Tokenizer.bpe(
             "\n".join(" ".join(data.words[i]) for i in data.parts["train"].tolist()), self.data.vocab
         )
-        return data, *encoder(self.model, "ForTokenClassification", Labels(data.names), learn)
+        return data, *build_encoder(self.model, "ForTokenClassification", Labels(data.names), learn)
 
     def build(self) -> Parts:
-        return fine_tuned(self, TagTokens, "sentences", "source of the standard library, tagged by tokenize", look)
+        return build_fine_tuning(
+            self, TagTokens, "sentences", "source of the standard library, tagged by tokenize", show_tags
+        )
 
     def test(self) -> Iterable[Batch]:
         """The test sentences."""
         data, _, inputs, _ = self.parts()
         return TrimmedInOrder(data.arrays("test", inputs), 64)
-
-
-def look(model: Any, data: Tagged, inputs: Inputs) -> list[Exhibit]:
-    """What is taken for what; with tags B-, I- and O also the F1 of whole things."""
-    where, found, true = next(model.parameters()).device, [], []
-    for batch in TrimmedInOrder(data.arrays("valid", inputs), 64):
-        predicted = read(model, {k: v.to(where) for k, v in batch.items()}).argmax(dim=-1).cpu()
-        found += [row[at] for row, at in zip(predicted, batch["at"], strict=True)]
-        true += [row[at] for row, at in zip(batch["y"], batch["at"], strict=True)]
-    counts = confusion(torch.cat(found), torch.cat(true), len(data.names))
-    shown = [Exhibit("confusion", "What is taken for what", {"labels": list(data.names), "counts": counts.tolist()})]
-    if "O" in data.names:
-        spelled = [[[data.names[k] for k in row.tolist()] for row in rows] for rows in (found, true)]
-        shown.append(Exhibit("text", "Whole things", f"F1 {thing_f1(*spelled):.4f} on the validation sentences"))
-    return shown

@@ -13,26 +13,24 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from descend.contracts import Batch, Stream
 from descend.data.streams.arrays import Drawn, InOrder, Shuffled, generator
 from descend.data.streams.shards import process
-from descend.data.text.contexts import Counts, WithNoise, cooccurrence, noise, pairs, subsampled, triples, windows
+from descend.data.text.contexts import Counts, WithNoise, cooccurrence, noise, pairs, subsample, triples, windows
 from descend.data.text.plain import Text
-from descend.engine.protocol import Batch, Exhibit, Parts, Stream
+from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe, micro_batch
-from descend.metrics.geometry import anisotropy, centred, flat_map, without_top
-from descend.metrics.word_vectors import Words
 from descend.models.word_vectors import CBOW, GloVe, GloVeTriples, SkipGram, WordVectorsConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
 from descend.tasks.classify import Classify
 from descend.tasks.word_vectors import LogCounts, LogRatios, NegativeSampling
-from descend.text.standardize import STOP_WORDS
 from descend.text.tokenizer import Tokenizer
 from descend.text.vocabulary import Vocabulary, words
+from descend.views.words import show_words
 
 VALID = 1  # key of the random numbers that choose what validates
-MAPPED, ASKED, NEAR = 300, 16, 6  # words on the map, words with a line of neighbours, neighbours of each
 Arrays = dict[str, Tensor]
 
 
@@ -49,7 +47,7 @@ class NearWords:
     subsample: float = 1e-3
     """Frequency above which words are thinned out; 0: none."""
     valid: float = 0.05
-    """Share that validates: the end of the text, or for GloVe cells of the table."""
+    """Share used for validation: the end of the text, or for GloVe cells of the table."""
 
     def read(self) -> tuple[Vocabulary, Tensor]:
         """The vocabulary, and the known words of the text as numbers."""
@@ -110,14 +108,16 @@ class LearnWords(Recipe):
                 "examples of an epoch": examples,
             },
             save_extra=Tokenizer.of_words(vocabulary.words).save,
-            exhibits=lambda: look(model.vectors().cpu(), vocabulary, torch.bincount(ids, minlength=vocabulary.size)),
+            exhibits=lambda: show_words(
+                model.vectors().cpu(), vocabulary, torch.bincount(ids, minlength=vocabulary.size)
+            ),
         )
 
     def from_windows(self, config: WordVectorsConfig, ids: Tensor, cut: int) -> tuple[Any, Any, Stream, InOrder, int]:
         """Skip-gram and CBOW: the text's beginning trains, its end validates."""
         loop, data = self.loop, self.data
         micro = micro_batch(loop, loop.batch)
-        thin = subsampled(ids[:cut], config.vocab, data.subsample, generator(loop.seed))
+        thin = subsample(ids[:cut], config.vocab, data.subsample, generator(loop.seed))
         if self.method == "cbow":
             model: Any = CBOW(config)
             parts = [{"x": windows(part, data.window), "y": part} for part in (thin, ids[cut:])]
@@ -150,49 +150,17 @@ class LearnWords(Recipe):
         train, valid = (Counts(x.i[part], x.g[part], x.x[part], x.vocab) for part in (~held, held))
         if self.method == "glove":
             model: Any = GloVe(config)
-            stream: Stream = Shuffled(cells(train), micro, loop.seed, *process())
-            return model, LogCounts(model), stream, InOrder(cells(valid)), len(train.x)
+            stream: Stream = Shuffled(as_cells(train), micro, loop.seed, *process())
+            return model, LogCounts(model), stream, InOrder(as_cells(valid)), len(train.x)
         model = GloVeTriples(config)
-        stream = Drawn(drawn_from(train), micro, loop.seed, *process())
+        stream = Drawn(draw_triples(train), micro, loop.seed, *process())
         drawn = InOrder(triples(valid, generator(VALID), len(valid.x)))
         return model, LogRatios(model), stream, drawn, len(train.x)
 
 
-def cells(counts: Counts) -> Batch:
+def as_cells(counts: Counts) -> Batch:
     return {"i": counts.i, "j": counts.g, "x": counts.x}
 
 
-def drawn_from(counts: Counts) -> Callable[[torch.Generator, int], Arrays]:
+def draw_triples(counts: Counts) -> Callable[[torch.Generator, int], Arrays]:
     return lambda random, n: triples(counts, random, n)
-
-
-def look(e: Tensor, vocabulary: Vocabulary, counts: Tensor) -> list[Exhibit]:
-    """A map of the frequent words, neighbours of some of them, and the shape of the cloud."""
-    known = list(vocabulary.words)
-    asked = Words(known, e[: len(known)])
-    telling = [i for i in counts.argsort(descending=True).tolist() if i < len(known) and tells(known[i])]
-    shown = telling[:MAPPED]
-    at = flat_map(centred(e[shown]))
-    lines = [[known[i], ", ".join(f"{word} {c:.2f}" for word, c in asked.near(known[i], NEAR))] for i in shown[:ASKED]]
-    kinds = {"as learned": e[shown], "centred": centred(e[shown]), "without 2 components": without_top(e[shown], 2)}
-    shape = [[name, float(anisotropy(part))] for name, part in kinds.items()]
-    return [
-        Exhibit(
-            "words",
-            "A map of the words",
-            {"words": [known[i] for i in shown], "at": at.tolist()},
-            f"The {len(shown)} most frequent telling words, by the first two principal components.",
-        ),
-        Exhibit("table", "Nearest words", {"columns": ["word", "neighbours and cosines"], "rows": lines}),
-        Exhibit(
-            "table",
-            "Shape of the cloud",
-            {"columns": ["vectors", "mean cosine of two words"], "rows": shape},
-            "0 is a round cloud, 1 a narrow cone.",
-        ),
-    ]
-
-
-def tells(word: str) -> bool:
-    """Whether a word says something by itself."""
-    return len(word) > 2 and word not in STOP_WORDS and not word.isdigit()

@@ -1,8 +1,13 @@
 """Labs: one claim of the books a file, measured.
 
-A lab holds `CLAIM`, `measure(seed, budget) -> numbers`, `verdict(numbers)` ("supported", "refuted" or "open") and
-`figure(numbers)`. The numbers are ready for JSON: lists of one length are the columns of a table, the rest are facts.
-The budget is in seconds of one core, but buys work at a fixed price: the numbers depend on seed and budget alone.
+A lab holds `CLAIM`, `BUDGET`, `measure(seed, budget) -> numbers`, `verdict(numbers)` ("supported", "refuted" or "open")
+and `figure(numbers)`. The numbers are ready for JSON: lists of one length are the columns of a table, the rest facts.
+
+A budget is in seconds of one core and buys work at the lab's price (`PRICE`, calibrated once): the numbers depend on
+seed and budget alone, and what was really spent is reported beside them. `BUDGET` is enough for a verdict other than
+"open". The thresholds of a verdict belong to the claim and are stated with it; what was chosen so that the claim can
+show at all (sizes, rates, seeds that were looked at) is said in the lab's own words. A claim counts when seeds 0, 1 and
+2 agree (`proofs/LABS.md`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     attention   a_j = softmax_j(q·k_j): from the content, for any n
     fixed       x'_i = Σ_j M_ij x_j with learned M (n × n): the same weights for every text, and for one n only
 
-Both are followed by the same small network and trained alike on 8 pairs. VOM 8.10: the fixed layer cannot take another
+Both are followed by the same small network and trained the same way on 8 pairs. VOM 8.10: the fixed layer cannot take another
 length at all; attention is tested on 16 pairs without having seen them.
 
 Systems: attention-properties
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.single_head import SingleHead
 from descend.nn.mlp import MLP
@@ -30,7 +30,8 @@ CLAIM = (
     " with fixed weights is not right at either, and cannot take the other length."
 )
 KEYS, VALUES, PAIRS, WIDTH, BATCH, RATE = 24, 8, 8, 32, 64, 1e-2
-PRICE = 50  # steps of both models that a second of one core buys
+BUDGET = 3.0
+PRICE = 170  # steps of both models that a second of one core buys
 
 
 class Reader(nn.Module):
@@ -80,7 +81,7 @@ def texts(n: int, pairs: int, random: torch.Generator) -> tuple[Tensor, Tensor, 
 
 
 def accuracy(model: Reader, pairs: int, seed: int) -> float | None:
-    """None where the layer cannot take so many."""
+    """None where the layer cannot take this many."""
     keys, values, y = texts(2000, pairs, torch.Generator().manual_seed(seed + 10_000))
     try:
         with torch.no_grad():
@@ -123,8 +124,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Bars for both layers at both lengths."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(6, 3.6), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = fig.subplots()
     for shift, name, color in ((-0.2, "at_8", "#2b6cd8"), (0.2, "at_16", "#d66820")):
         axes.bar([i + shift for i in range(2)], [v or 0 for v in numbers[name]], 0.38, color=color, label=name[3:])
     axes.axhline(numbers["chance"], color="0.4", ls=":", label="chance")
@@ -133,4 +134,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.set_title("accuracy, by number of pairs", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

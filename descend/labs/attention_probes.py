@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.metrics.attention_maps import mass_at
 from descend.nn.attention.single_head import SingleHead
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "One attention head learns to copy, to agree and to resolve pronouns equally well at every distance, and copies"
-    " with more than 0.9 of its weight on the source; a recurrent network of the same size, trained alike, is far"
+    " with more than 0.9 of its weight on the source; a recurrent network of the same size, trained the same way, is far"
     " worse."
 )
 FILLERS, NAMES, LENGTH, WIDTH, BATCH, RATE = 8, 4, 16, 32, 32, 1e-2
@@ -39,7 +39,8 @@ COPY = SHE_NAMES + NAMES
 VERB, HE, SHE, VOCAB = COPY + 1, COPY + 2, COPY + 3, COPY + 4
 TASKS = {"copy": (COPY,), "agreement": (VERB,), "coreference": (HE, SHE)}
 BINS = ((1, 4), (5, 8), (9, 12), (13, 15))
-PRICE = 20  # steps of both models, for each task, that a second of one core buys
+BUDGET = 4.0
+PRICE = 100  # steps of both models, for each task, that a second of one core buys
 
 
 def texts(n: int, task: str, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -113,7 +114,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     for task in TASKS:
         x, y, source = texts(1500, task, torch.Generator().manual_seed(seed + 10_000))
         away.append(LENGTH - 1 - source)
-        head, recurrent = trained(Head, task, steps, seed), trained(Recurrent, task, steps, seed)
+        head, recurrent = train_model(Head, task, steps, seed), train_model(Recurrent, task, steps, seed)
         with torch.no_grad():
             on_source[task] = float(mass_at(cast("Head", head).weights(x), source).mean())
             for name, model in (("attention", head), ("recurrent", recurrent)):
@@ -127,8 +128,8 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"distance": labels, **columns, "weight_on_source": on_source, "steps": steps}
 
 
-def trained(kind: type[Head | Recurrent], task: str, steps: int, seed: int) -> nn.Module:
-    """A model after so many steps of one task."""
+def train_model(kind: type[Head | Recurrent], task: str, steps: int, seed: int) -> nn.Module:
+    """A model after this many steps of one task."""
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)
     model = kind()
@@ -157,8 +158,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Accuracy against distance, and the weights on the source."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 3.8), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    fig = Figure(figsize=(10, 3.8), layout="constrained")
+    left, right = fig.subplots(1, 2)
     for name, color in (("attention", "#2b6cd8"), ("recurrent", "#d66820")):
         left.plot(numbers["distance"], numbers[name], "o-", color=color, label=name)
     left.set_xlabel("distance to the source")
@@ -171,4 +172,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.set_ylim(0, 1.05)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

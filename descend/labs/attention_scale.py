@@ -33,12 +33,13 @@ CLAIM = (
 )
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 KEYS = 64
-PRICE = 250  # queries of all sizes that a second of one core buys
+BUDGET = 2.0
+PRICE = 1500  # queries of all sizes that a second of one core buys
 CHUNK = 100  # queries at a time, to stay below 30 MB
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Variance, entropy and gradient against d_k, with and without the scale; a second of budget buys 250 queries."""
+    """Variance, entropy and gradient against d_k, with and without the scale."""
     queries = CHUNK * max(1, round(PRICE * budget / CHUNK))
     random = torch.Generator().manual_seed(seed)
     columns: dict[str, list[float]] = {"d_k": list(SIZES)}
@@ -120,8 +121,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Three panels against d_k: variance, entropy, gradient; orange without the scale, blue with it."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(12, 3.9), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    fig = Figure(figsize=(12, 3.9), layout="constrained")
+    left, middle, right = fig.subplots(1, 3)
     x = numbers["d_k"]
     left.plot(x, x, color="0.6", lw=5, alpha=0.5, label="d_k, the closed form")
     pair(left, numbers, "variance", "variance of the scores")
@@ -134,7 +135,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     right.set_yscale("log")
     for axes in (left, middle, right):
         axes.legend(frameon=False, fontsize=9)
-    return picture
+    return fig
 
 
 def pair(axes: Axes, numbers: dict[str, Any], name: str, title: str) -> None:

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.data.images.digits import embedded
+from descend.data.images.digits import load_digits_split
 from descend.losses.classification import cross_entropy
 from descend.nn.init import he
-from descend.ops.normalization import batch_norm, moments, moving, normalize, scale_and_shift, spread
+from descend.ops.normalization import batch_norm, moments, moving, normalize, scale_and_shift, standard_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,8 @@ CHUNKS = (2, 4, 8, 32)
 WIDTH, HIDDEN, CLASSES, BATCH, STEPS = 64, 4, 10, 32, 100
 EPS, ALPHA = 1e-5, 0.9
 TRAINED = 0.75  # accuracy from which on a net counts as trained
-PRICE = 0.35  # rounds, each with new weights and batches, that a second of one core buys
+BUDGET = 8.0
+PRICE = 0.6  # rounds, each with new weights and batches, that a second of one core buys
 
 
 @dataclass
@@ -126,7 +127,7 @@ def train(nets: Nets, rates: Tensor, x: Tensor, y: Tensor, random: torch.Generat
             after, moved = gradients(nets, x[rows], y[rows])
             changes.append(length(subtract(after, before)) / length(before))
             mu, var = moments(seen[2], (1,))
-            shifts.append(((moved[2].mean(1, keepdim=True) - mu).abs() / spread(var, EPS)).mean((1, 2)))
+            shifts.append(((moved[2].mean(1, keepdim=True) - mu).abs() / standard_deviation(var, EPS)).mean((1, 2)))
     return typical(changes), typical(shifts)
 
 
@@ -154,7 +155,7 @@ def accuracy(nets: Nets, x: Tensor, y: Tensor) -> Tensor:
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Accuracy over rates, scales and chunks; the gradient's change and the shift at each rate."""
     rounds = max(1, round(PRICE * budget))
-    digits = embedded()
+    digits = load_digits_split()
     (x, y), (vx, vy) = ((part.x.flatten(1), part.y) for part in (digits.train, digits.valid))
     found: dict[str, list[Tensor]] = {}
     for number in range(rounds):
@@ -187,7 +188,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 def undo(z: Tensor) -> float:
     """How far γ = √(σ² + ε), β = μ after batch normalization are from giving z back."""
     mu, var = moments(z, (0,))
-    return (scale_and_shift(batch_norm(z, EPS), spread(var, EPS), mu) - z).abs().max().item()
+    return (scale_and_shift(batch_norm(z, EPS), standard_deviation(var, EPS), mu) - z).abs().max().item()
 
 
 def verdict(numbers: dict[str, Any]) -> str:
@@ -218,8 +219,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Four panels: accuracy over rates, scales and chunks, and the gradient's change over rates."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(15, 3.7), layout="constrained")
-    first, second, third, fourth = picture.subplots(1, 4)
+    fig = Figure(figsize=(15, 3.7), layout="constrained")
+    first, second, third, fourth = fig.subplots(1, 4)
     scales, chunks = numbers["scales"], numbers["chunks"]
     pair(first, numbers["rate"], numbers["plain"], numbers["batch_norm"], "accuracy", "learning rate")
     pair(second, scales["scale"], scales["plain"], scales["batch_norm"], "accuracy", "scale of the weights")
@@ -232,7 +233,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     for axes in (first, second, third):
         axes.set_ylim(0, 1.02)
     first.legend(frameon=False, fontsize=9)
-    return picture
+    return fig
 
 
 def pair(axes: Axes, x: list[float], plain: list[float], normed: list[float], title: str, label: str) -> None:

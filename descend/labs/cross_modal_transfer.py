@@ -24,7 +24,7 @@ from torch.nn.functional import normalize
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS as NAMES
 from descend.data.toys.scenes import one_object
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.contrastive import grouped_n_pair
 from descend.metrics.retrieval import hits
 from descend.models.bert import Bert, BertConfig
@@ -42,13 +42,14 @@ COLOURS, ROWS, COLUMNS = ("red", "green", "blue", "white"), ("top", "bottom"), (
 WORDS = ("[CLS]", *COLOURS, *ROWS, *COLUMNS)
 SIDE, PATCH, WIDTH, RADIUS = 20, 4, 32, 4
 IMAGES, BATCH, RATE = 512, 48, 3e-3
-PRICE = 0.06  # seconds of one core for a training step of both models
+BUDGET = 12.0
+PRICE = 30  # training steps of both models that a second of one core buys
 LEAST = 240  # steps below which nothing is learned
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Matches of new images by full and by sparse attention; a second of budget buys 17 training steps of each."""
-    steps = max(2, round(budget / PRICE))
+    """Matches of new images by full and by sparse attention."""
+    steps = max(2, round(PRICE * budget))
     tokens = (SIDE // PATCH) ** 2 + 1
     found: dict[str, Any] = {"steps": steps, "texts": len(texts()), "pairs": [tokens**2, sparse_pairs(tokens)]}
     losses, right = [], []
@@ -156,9 +157,9 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Right matches and pairs of both."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(8, 3.2), layout="constrained")
+    fig = Figure(figsize=(8, 3.2), layout="constrained")
     for axes, name, title in zip(
-        picture.subplots(1, 2), ("right", "pairs"), ("images that find their text", "pairs a layer"), strict=True
+        fig.subplots(1, 2), ("right", "pairs"), ("images that find their text", "pairs a layer"), strict=True
     ):
         bars = axes.barh(numbers["attention"], numbers[name], color=["#d66820", "#2b6cd8"], height=0.55)
         axes.bar_label(bars, fmt="%.3g", padding=3, fontsize=9)
@@ -166,4 +167,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.margins(x=0.15)
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -9,7 +9,8 @@ loss on the training images themselves: this is not overfitting. It is not a van
 stem's gradient before the first step is reported, and grows with the depth of a plain net. The identity construction is
 run too: identity convolutions with ReLU behind a ReLU change nothing, exactly, since ReLU(z) = z for z ≥ 0.
 
-Each net makes the same number of steps, which a budget of less than 40 s does not buy: then the verdict is open.
+Each net makes the same number of steps; below 150 of them nothing is claimed. The books compare training errors, and so
+does the verdict; a ratio of losses flipped with the seed once all errors but one were below 1%.
 
 Systems: degradation-experiment
 """
@@ -22,28 +23,32 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.data.images.digits import embedded
+from descend.data.images.digits import load_digits_split
+from descend.engine.minimise import take_steps
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
 from descend.nn.convolution.residual import channels_last
+from descend.optim.rules import ShiftedNesterov
+from descend.optim.schedules import Cosine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "A plain net of 56 layers has a higher training error than one of 20 layers trained alike; with residual"
+    "A plain net of 56 layers has a higher training error than one of 20 layers trained the same way; with residual"
     " connections it has not, and each residual net learns better than its plain twin."
 )
 NETS = (("plain", 20), ("plain", 56), ("residual", 20), ("residual", 56))
 WIDTH, BATCH, LR, MOMENTUM, DECAY = 8, 64, 0.1, 0.9, 1e-4
-PRICE = 4  # steps of all four nets that a second of one core buys
+BUDGET = 22.0
+PRICE = 9  # steps of all four nets that a second of one core buys
 ENOUGH = 150  # steps below which nothing is claimed
 POINTS = 40  # of the curves
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Training loss and error of the four nets after equally many steps; a second buys four."""
+    """Training loss and error of the four nets after equally many steps."""
     steps = max(2, round(PRICE * budget))
-    train = embedded().train
+    train = load_digits_split().train
     x, y = (train.x - train.x.mean()) / train.x.std(), train.y
     columns: dict[str, list[Any]] = {name: [] for name in ("net", "layers", "loss", "error", "first_gradient")}
     curves: dict[str, list[float]] = {}
@@ -51,10 +56,10 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
         torch.manual_seed(seed)
         model = ResNetCifar(ResNetCifarConfig(image=(1, 8, 8), layers=layers, width=WIDTH, block=block))
         curve, gradient = descend(model, x, y, steps, torch.Generator().manual_seed(seed))
-        loss, error = judged(model, x, y)
+        loss, error = judge(model, x, y)
         for name, value in zip(columns, (block, layers, loss, error, gradient), strict=True):
             columns[name].append(value)
-        curves[f"{block} {layers}"] = thinned(curve)
+        curves[f"{block} {layers}"] = thin(curve)
     return {
         **columns,
         "steps": steps,
@@ -66,32 +71,30 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 def descend(model: nn.Module, x: Tensor, y: Tensor, steps: int, random: torch.Generator) -> tuple[list[float], float]:
     """SGD with a short warm-up and a cosine: the losses on the way, and the norm of the stem's first gradient."""
-    rule = torch.optim.SGD(model.parameters(), LR, MOMENTUM, weight_decay=DECAY, nesterov=True)
+
+    def loss() -> Tensor:
+        rows = torch.randint(len(y), (BATCH,), generator=random)
+        return nn.functional.cross_entropy(model(x[rows]), y[rows])
+
     losses: list[float] = []
     first, stem = 0.0, next(model.parameters())
-    for step in range(steps):
-        for group in rule.param_groups:
-            group["lr"] = LR * min(1.0, (step + 1) / (0.05 * steps)) * (0.5 + 0.5 * math.cos(math.pi * step / steps))
-        rows = torch.randint(len(y), (BATCH,), generator=random)
-        rule.zero_grad()
-        loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
-        loss.backward()
-        if step == 0 and stem.grad is not None:
+    schedule = Cosine(warmup=steps // 20, floor=0.0)
+    for value in take_steps(model, loss, steps, ShiftedNesterov(LR, MOMENTUM, DECAY), schedule):
+        if not losses and stem.grad is not None:
             first = float(stem.grad.norm())
-        rule.step()
-        losses.append(float(loss.detach()))
+        losses.append(value)
     return losses, first
 
 
 @torch.no_grad()
-def judged(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
+def judge(model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
     """Loss and share of wrong answers on all the training images, as the trained net answers."""
     logits = model.eval()(channels_last(x))
     return float(nn.functional.cross_entropy(logits, y)), float((logits.argmax(dim=-1) != y).double().mean())
 
 
-def appended(shallow: nn.Module, channels: int, count: int) -> nn.Sequential:
-    """The net with so many identity convolutions behind it, each followed by ReLU; its output must be a ReLU's."""
+def append_identities(shallow: nn.Module, channels: int, count: int) -> nn.Sequential:
+    """The net with this many identity convolutions behind it, each followed by ReLU; its output must be a ReLU's."""
     layers: list[nn.Module] = []
     for _ in range(count):
         layer = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
@@ -105,38 +108,47 @@ def identity_change(seed: int) -> float:
     """The largest difference that 30 identity layers make."""
     torch.manual_seed(seed)
     shallow, x = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()), torch.randn(4, 3, 8, 8)
-    return float((appended(shallow, 8, 30)(x) - shallow(x)).abs().max())
+    return float((append_identities(shallow, 8, 30)(x) - shallow(x)).abs().max())
 
 
-def thinned(curve: list[float]) -> list[float]:
+def thin(curve: list[float]) -> list[float]:
     """Means over POINTS stretches of the curve, or the curve itself when it is shorter."""
     size = max(1, len(curve) // POINTS)
     return [sum(curve[i : i + size]) / size for i in range(0, len(curve) - size + 1, size)]
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Supported if both measures order the four nets as claimed; open if training was too short.
+    """Open if training was too short. Supported if plain 56 errs more than plain 20 and residual 56 does not, and if
+    each residual net has the lower loss of the two of its depth.
 
-    The loss must be at least a tenth higher for plain 56 than for plain 20, and than for residual 56; residual 56 may
-    be no more than a tenth above plain 20. The error must not contradict.
+    More: by three standard errors of a difference of two shares of the training images.
     """
     if numbers["steps"] < ENOUGH:
         return "open"
     pairs = list(zip(numbers["net"], numbers["layers"], strict=True))
     loss, error = (dict(zip(pairs, numbers[name], strict=True)) for name in ("loss", "error"))
-    degraded = loss["plain", 56] > 1.1 * loss["plain", 20] and error["plain", 56] >= error["plain", 20]
-    cured = loss["residual", 56] < 1.1 * loss["plain", 20] and error["residual", 56] <= error["plain", 20]
-    better = 1.1 * loss["residual", 56] < loss["plain", 56] and error["residual", 56] <= error["plain", 56]
-    exact = numbers["identity_layers_change"] == 0
-    return "supported" if degraded and cured and better and exact else "refuted"
+    shallow, deep, cured = error["plain", 20], error["plain", 56], error["residual", 56]
+    n = numbers["images"]
+    parts = (
+        deep - shallow > 3 * standard_error(deep, shallow, n),
+        cured - shallow <= 3 * standard_error(cured, shallow, n),
+        all(loss["residual", layers] < loss["plain", layers] for layers in (20, 56)),
+        numbers["identity_layers_change"] == 0,
+    )
+    return "supported" if all(parts) else "refuted"
+
+
+def standard_error(p: float, q: float, n: int) -> float:
+    """Of the difference of two shares of n."""
+    return math.sqrt((p * (1 - p) + q * (1 - q)) / n)
 
 
 def figure(numbers: dict[str, Any]) -> Figure:
     """Training loss against steps: dashed 20 layers, solid 56; left plain, right residual."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 3.9), layout="constrained")
-    panels = picture.subplots(1, 2, sharey=True)
+    fig = Figure(figsize=(10, 3.9), layout="constrained")
+    panels = fig.subplots(1, 2, sharey=True)
     for axes, block, colour in zip(panels, ("plain", "residual"), ("#d66820", "#2b6cd8"), strict=True):
         for layers, style in ((20, "--"), (56, "-")):
             curve = numbers["curves"][f"{block} {layers}"]
@@ -148,4 +160,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.legend(frameon=False, fontsize=9)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -29,11 +29,12 @@ CLAIM = (
 )
 UNITS, CLASSES, P = 4, 3, 0.5
 DEPTHS = (1, 2, 3)
-PRICE = 60  # networks of every depth that a second of one core buys
+BUDGET = 2.0
+PRICE = 450  # networks of every depth that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Distances against the number of dropped layers; a second of budget buys 60 networks."""
+    """Distances against the number of dropped layers."""
     networks = max(10, round(PRICE * budget))
     random = torch.Generator().manual_seed(seed)
     columns: dict[str, list[float]] = {"depth": list(DEPTHS)}
@@ -92,8 +93,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Distances to the geometric mean against depth."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(5.2, 3.9), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(5.2, 3.9), layout="constrained")
+    axes = fig.subplots()
     names = {"single": "a subnetwork", "geometric": "the test network", "arithmetic": "test network to arithmetic mean"}
     for (name, label), colour in zip(names.items(), ("#d66820", "#2b6cd8", "0.6"), strict=True):
         axes.plot(numbers["depth"], numbers[name], "o-", color=colour, label=label)
@@ -103,4 +104,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False, fontsize=9)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

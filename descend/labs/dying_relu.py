@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from descend.engine.minimise import take_steps
 from descend.metrics.units import dead, dead_units
 from descend.nn.activations import activation
 from descend.nn.init import he, initialize, normal_
+from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +37,8 @@ CLAIM = (
 NAMES = ("relu", "leaky-relu", "prelu", "elu")
 RATES = (0.001, 0.01, 0.1, 1.0)
 INPUTS, WIDTH, EXAMPLES, STEPS, BIAS = 8, 64, 256, 200, -4.0
-PRICE = 0.5  # rounds, each with new data and weights, that a second of one core buys
+BUDGET = 4.0
+PRICE = 0.9  # rounds, each with new data and weights, that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -65,28 +68,25 @@ def train(name: str, seed: int, bias: float = 0.0, rate: float = 0.01, layers: i
     net, hidden = build(name, layers, random)
     nn.init.constant_(hidden.bias, bias)
     silent = dead_units(before(net, x))
-    gradient = 0.0
-    optimizer = torch.optim.Adam(net.parameters(), lr=rate)
-    for step in range(STEPS):
-        optimizer.zero_grad()
-        loss = (net(x) - y).square().mean()
-        loss.backward()
-        if step == 0 and silent.any() and hidden.weight.grad is not None:
-            gradient = hidden.weight.grad[silent].abs().max().item()
-        optimizer.step()
+    gradients: list[float] = []
+    losses: list[float] = []
+    for loss in take_steps(net, lambda: (net(x) - y).square().mean(), STEPS, Adam(rate)):
+        if not losses and silent.any() and hidden.weight.grad is not None:
+            gradients.append(hidden.weight.grad[silent].abs().max().item())
+        losses.append(loss)
     after = before(net, x)
     back = (silent & ~dead_units(after)).sum() / silent.sum().clamp_min(1)
     return {
         "silent_at_start": silent.double().mean().item(),
-        "gradient": gradient,
+        "gradient": gradients[0] if gradients else 0.0,
         "recovered": back.item(),
         "silent_after": dead(after),
-        "loss": loss.item(),
+        "loss": losses[-1],
     }
 
 
 def build(name: str, layers: int, random: torch.Generator) -> tuple[nn.Sequential, nn.Linear]:
-    """A net with so many hidden layers, He's weights, and its last hidden layer."""
+    """A net with this many hidden layers, He's weights, and its last hidden layer."""
     hidden = [nn.Linear(INPUTS if n == 0 else WIDTH, WIDTH) for n in range(layers)]
     parts = [part for layer in hidden for part in (layer, activation(name))]
     net = nn.Sequential(*parts, nn.Linear(WIDTH, 1))
@@ -118,8 +118,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Two panels: silent units before and after training for each activation; dead ReLU units against the rate."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(9.5, 3.7), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    fig = Figure(figsize=(9.5, 3.7), layout="constrained")
+    left, right = fig.subplots(1, 2)
     places = range(len(numbers["activation"]))
     left.bar([p - 0.2 for p in places], numbers["silent_at_start"], 0.4, color="0.7", label="at the start")
     left.bar([p + 0.2 for p in places], numbers["silent_after"], 0.4, color="#d66820", label="after training")
@@ -133,4 +133,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     for axes in (left, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

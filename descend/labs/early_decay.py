@@ -40,7 +40,8 @@ RATE, CUT, NOISE, START = 0.5, 0.1, 0.6, 4.0
 CURVATURES = torch.tensor([1.0] * 8 + [0.01] * 8, dtype=torch.float64)
 SOON = 50  # steps after the early cut at which its drop is read
 EVERY = 10  # steps between two points of a curve
-PRICE = 600  # runs that a second of one core buys
+BUDGET = 3.0
+PRICE = 1800  # runs that a second of one core buys
 
 
 def rates(cut: int) -> list[float]:
@@ -49,7 +50,7 @@ def rates(cut: int) -> list[float]:
 
 
 def descend(runs: int, seed: int) -> Tensor:
-    """The losses (cuts, runs, steps / EVERY + 1) of so many runs under each schedule, with the same noise."""
+    """The losses (cuts, runs, steps / EVERY + 1) of this many runs under each schedule, with the same noise."""
     random = torch.Generator().manual_seed(seed)
     eta = torch.tensor([rates(cut) for cut in CUTS], dtype=torch.float64).T[:, :, None, None]
     theta = torch.full((len(CUTS), runs, len(CURVATURES)), START, dtype=torch.float64)
@@ -63,7 +64,7 @@ def descend(runs: int, seed: int) -> Tensor:
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Mean loss against the step for each cut; a second of budget buys 600 runs."""
+    """Mean loss against the step for each cut."""
     runs = max(2, round(PRICE * budget))
     losses = descend(runs, seed)
     curves = {name(cut): losses[k].mean(0).tolist() for k, cut in enumerate(CUTS)}
@@ -100,8 +101,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """The loss against the step, a curve for each cut."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = fig.subplots()
     for cut, colour in zip(CUTS, ("#d66820", "#8a6fd1", "#2b6cd8", "#1f9e77", "0.55"), strict=True):
         label = "never cut" if cut == STEPS else f"cut at {cut}"
         axes.plot(numbers["step"], numbers[name(cut)], color=colour, label=label)
@@ -111,4 +112,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=9)
-    return picture
+    return fig

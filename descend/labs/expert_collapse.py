@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from descend.engine.minimise import minimise
 from descend.losses.balance import balance_loss, load_entropy, shares
 from descend.nn.experts import Experts, MixtureOfExperts, Router, Routing
+from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 CLAIM = "Without the load-balancing loss a router uses its experts unevenly; with it, their use is uniform."
 WIDTH, HIDDEN, EXPERTS, ACTIVE, DOMAINS = 16, 16, 8, 2, 4
 STEPS, BATCH, RATE, ALPHA = 60, 128, 2e-2, 0.05
-TAKES = 0.5  # seconds of one core that a training with and one without the loss take
+BUDGET = 6.0
+PRICE = 3  # trainings with and without the loss that a second of one core buys
 
 
 class World:
@@ -45,36 +48,35 @@ class World:
         return x, torch.einsum("nd,nde->ne", x, self.maps[domain]).tanh(), domain
 
 
-def trained(alpha: float, seed: int) -> tuple[MixtureOfExperts, World]:
+def train_layer(alpha: float, seed: int) -> tuple[MixtureOfExperts, World]:
     """The same start and the same tokens, whatever α is."""
     torch.manual_seed(seed)
     world, router = World(seed), Router(WIDTH, EXPERTS, ACTIVE)
     layer = MixtureOfExperts(router, Experts(WIDTH, HIDDEN, EXPERTS, nn.SiLU()))
     seen: list[Routing] = []
     layer.router.register_forward_hook(lambda _, __, routing: seen.append(routing))
-    optimizer = torch.optim.Adam(layer.parameters(), lr=RATE)
-    for _ in range(STEPS):
+
+    def loss() -> Tensor:
         x, y, _ = world.draw(BATCH)
         seen.clear()
-        loss = (layer(x) - y).square().mean()
-        loss = loss + alpha * balance_loss(seen[0].p, seen[0].chosen)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        error = (layer(x) - y).square().mean()
+        return error + alpha * balance_loss(seen[0].p, seen[0].chosen)
+
+    minimise(layer, loss, STEPS, Adam(RATE))
     return layer, world
 
 
 @torch.no_grad()
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Entropy, largest share and error without and with the loss; half a second of budget buys a training of each."""
-    repeats = max(3, round(budget / TAKES))
+    """Entropy, largest share and error without and with the loss."""
+    repeats = max(3, round(PRICE * budget))
     names = {"without": 0.0, "with": ALPHA}
     found: dict[str, list[float]] = {f"{what}_{n}": [] for what in ("entropy", "largest", "error") for n in names}
     tables: dict[str, list[list[float]]] = {}
     for repeat in range(repeats):
         for name, alpha in names.items():
             with torch.enable_grad():
-                layer, world = trained(alpha, seed * 1000 + repeat)
+                layer, world = train_layer(alpha, seed * 1000 + repeat)
             x, y, domain = world.draw(4000)
             chosen = layer.router(x).chosen
             share = shares(chosen, EXPERTS)
@@ -108,8 +110,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Which experts each domain uses, without the loss and with it, in the last training."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 3.2), layout="constrained")
-    for axes, name in zip(picture.subplots(1, 2), ("without", "with"), strict=True):
+    fig = Figure(figsize=(10, 3.2), layout="constrained")
+    for axes, name in zip(fig.subplots(1, 2), ("without", "with"), strict=True):
         axes.imshow(numbers["domains"][name], cmap="Blues", vmin=0, vmax=1)
         mean = sum(numbers[f"entropy_{name}"]) / len(numbers[f"entropy_{name}"])
         axes.set_title(f"{name} the loss: entropy {mean:.2f}", fontsize=11, loc="left", fontweight="bold")
@@ -117,4 +119,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.set_ylabel("domain")
         axes.set_xticks(range(EXPERTS))
         axes.set_yticks(range(DOMAINS))
-    return picture
+    return fig

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.maps import attention_maps
 from descend.nn.attention.multi_head import Attention
@@ -33,7 +33,8 @@ CLAIM = (
 )
 ROLES = ("agent", "object", "place")
 ENTITIES, LENGTH, WIDTH, BATCH, RATE = 32, 10, 48, 64, 1e-2
-PRICE = 40  # steps of both models that a second of one core buys
+BUDGET = 4.0
+PRICE = 140  # steps of both models that a second of one core buys
 
 
 class Reader(nn.Module):
@@ -83,7 +84,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"heads": [1, 3], "accuracy": accuracy, "weights": masses, "steps": steps, "chance": 1 / ENTITIES}
 
 
-def matched(weights: list[list[float]]) -> float:
+def match_roles(weights: list[list[float]]) -> float:
     """The least weight on the diagonal when the heads are put into the order of the roles: 1 for a permutation."""
     orders = permutations(range(len(weights)))
     return max(min(weights[head][role] for role, head in enumerate(order)) for order in orders)
@@ -97,16 +98,16 @@ def verdict(numbers: dict[str, Any]) -> str:
     if numbers["steps"] < 150:
         return "open"
     one, three = numbers["accuracy"]
-    return "supported" if three > max(0.9, one + 0.1) and matched(numbers["weights"]["3"]) > 0.5 else "refuted"
+    return "supported" if three > max(0.9, one + 0.1) and match_roles(numbers["weights"]["3"]) > 0.5 else "refuted"
 
 
 def figure(numbers: dict[str, Any]) -> Figure:
     """The weights of each head on each role, for both models."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(8, 3.6), layout="constrained")
+    fig = Figure(figsize=(8, 3.6), layout="constrained")
     for axes, (heads, weights), right in zip(
-        picture.subplots(1, 2, width_ratios=(1, 1)), numbers["weights"].items(), numbers["accuracy"], strict=True
+        fig.subplots(1, 2, width_ratios=(1, 1)), numbers["weights"].items(), numbers["accuracy"], strict=True
     ):
         axes.imshow(weights, vmin=0, vmax=1, cmap="Blues", aspect="auto")
         for i, row in enumerate(weights):
@@ -116,4 +117,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.set_yticks(range(len(weights)), [f"head {i + 1}" for i in range(len(weights))])
         title = f"{heads} head{'s' * (len(weights) > 1)}: {100 * right:.0f}% right"
         axes.set_title(title, fontsize=11, loc="left", fontweight="bold")
-    return picture
+    return fig

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.maps import attention_maps
 from descend.nn.attention.multi_head import Attention
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "A model of two attention layers learns to continue repeated random sequences, with a head that looks at the"
-    " token after the earlier occurrence; a model of one layer, trained alike, does not."
+    " token after the earlier occurrence; a model of one layer, trained the same way, does not."
 )
 VOCAB, LENGTH, PERIODS = 20, 32, (6, 16)
 WIDTH, HEADS, NEAR, BATCH, RATE = 48, 2, 4, 32, 4e-3
-PRICE = 40  # steps of both models that a second of one core buys
+BUDGET = 6.0
+PRICE = 90  # steps of both models that a second of one core buys
 
 
 class AttentionOnly(nn.Module):
@@ -76,20 +77,20 @@ def texts(n: int, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     return x[:, :-1], x[:, 1:], p
 
 
-def repeated(p: Tensor) -> Tensor:
+def mark_repeats(p: Tensor) -> Tensor:
     """(n, t): where the token has occurred before, so that the next one can be known."""
     return torch.arange(LENGTH) >= p
 
 
-def trained(depth: int, steps: int, seed: int) -> tuple[AttentionOnly, list[float]]:
-    """A model after so many steps, and its losses where the answer can be known."""
+def train_model(depth: int, steps: int, seed: int) -> tuple[AttentionOnly, list[float]]:
+    """A model after this many steps, and its losses where the answer can be known."""
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)
     model = AttentionOnly(depth)
 
     def loss() -> Tensor:
         x, y, p = texts(BATCH, random)
-        known = repeated(p)
+        known = mark_repeats(p)
         return cross_entropy(model(x)[known], y[known]).mean()
 
     return model, train(model, loss, steps, RATE)
@@ -97,7 +98,7 @@ def trained(depth: int, steps: int, seed: int) -> tuple[AttentionOnly, list[floa
 
 def head_scores(model: nn.Module, x: Tensor, p: Tensor) -> dict[str, list[list[float]]]:
     """Induction and previous-token score of each head of each layer."""
-    known = repeated(p)
+    known = mark_repeats(p)
     back = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)  # i − j
     sources = {"induction": (back + 1) % p[..., None] == 0, "previous": (back == 1).expand(len(x), -1, -1)}
     maps = attention_maps(model, x)
@@ -111,11 +112,11 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     """Loss, accuracy and head scores of one and of two layers."""
     steps = max(10, round(PRICE * budget))
     x, y, p = texts(512, torch.Generator().manual_seed(seed + 10_000))
-    known = repeated(p)
+    known = mark_repeats(p)
     columns: dict[str, list[float]] = {"layers": [1, 2]}
     curves, heads = [], []
     for depth in (1, 2):
-        model, curve = trained(depth, steps, seed)
+        model, curve = train_model(depth, steps, seed)
         with torch.no_grad():
             logits = model(x)[known]
         scores = head_scores(model, x, p)
@@ -134,7 +135,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 200 steps, where two layers have not found it either; else all parts of the claim must hold.
+    """Open below 200 steps, where two layers have not found it either; else supported if all parts hold.
 
     The parts: two layers are right at 85% at least and have a head with an induction score above 0.5; one layer is
     right at less than 40% and has no such head.
@@ -152,8 +153,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """The losses of both models, and the scores of every head."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(11, 4), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    fig = Figure(figsize=(11, 4), layout="constrained")
+    left, right = fig.subplots(1, 2)
     for depth, curve, color in zip(numbers["layers"], numbers["curves"], ("#d66820", "#2b6cd8"), strict=True):
         left.plot(smooth(curve), color=color, label=f"{depth} layer{'s' * (depth > 1)}")
     left.set_title("loss where the next token can be known", fontsize=11, loc="left", fontweight="bold")
@@ -176,7 +177,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig
 
 
 def smooth(curve: list[float], window: int = 10) -> list[float]:

@@ -37,11 +37,12 @@ DESIGNS = ("sparse", "dense", "collinear")
 METHODS = ("ridge", "lasso", "elastic net")
 FEATURES, EXAMPLES, GROUP, NOISE = 24, 30, 4, 1.0
 LAMBDAS = torch.logspace(-0.5, 2, 8, dtype=torch.float64)
-PRICE = 8  # training sets of every design that a second of one core buys
+BUDGET = 4.0
+PRICE = 45  # training sets of every design that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Errors of three methods on three designs; a second of budget buys 8 training sets of each, at least 40."""
+    """Errors of three methods on three designs, over 40 training sets or more."""
     sets = max(40, round(PRICE * budget))
     random = torch.Generator().manual_seed(seed)
     rows: dict[str, list[Any]] = {}
@@ -138,8 +139,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Errors, split into bias² and variance, and the paths of ridge and lasso for one sparse training set."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(12, 3.9), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    fig = Figure(figsize=(12, 3.9), layout="constrained")
+    left, middle, right = fig.subplots(1, 3)
     colours = {"ridge": "#2b6cd8", "lasso": "#d66820", "elastic net": "#3a9a5b"}
     at = [i // 3 * 4 + i % 3 for i in range(9)]
     shades = [colours[method] for method in numbers["method"]]
@@ -161,4 +162,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     for axes in (left, middle, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

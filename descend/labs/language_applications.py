@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.models.gpt2 import GPT2, GPT2Config
 
@@ -44,7 +44,8 @@ USES = ["sentiment", "filter", "summary", "extraction", "question"]
 WORDS = [*FILLERS, *GOOD, *BAD, *FORBIDDEN, *TOPICS, *DATES, *OWNERS, *THINGS, *MARKS, *(f"<{use}>" for use in USES)]
 NUMBER = {word: n for n, word in enumerate(WORDS)}
 LENGTH, BATCH, RATE = 12, 40, 5e-3
-PRICE = 30  # steps that a second of one core buys
+BUDGET = 5.0
+PRICE = 100  # steps that a second of one core buys
 
 Pick = Callable[[list[str]], str]
 
@@ -141,8 +142,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Bars for each use: the model and the trivial answer."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(8, 3.8), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(8, 3.8), layout="constrained")
+    axes = fig.subplots()
     at = range(len(numbers["use"]))
     for shift, name, color in ((-0.2, "accuracy", "#2b6cd8"), (0.2, "trivial", "0.7")):
         label = "language model" if name == "accuracy" else "without reading"
@@ -152,4 +153,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.set_title("right answers", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from descend.labs.induction_heads import LENGTH, PRICE, VOCAB, repeated, texts, trained
+from descend.labs.induction_heads import LENGTH, PRICE, VOCAB, mark_repeats, texts, train_model
 from descend.metrics.attention_maps import distance
 from descend.metrics.probe import probe_accuracy
 from descend.nn.attention.maps import attention_maps
@@ -31,15 +31,16 @@ CLAIM = (
     "In a trained transformer a local label can be read from an earlier layer than a long-range one: the token before"
     " after one layer, the token that must be looked up far back only after two."
 )
+BUDGET = 5.0
 LABELS = ("token", "local", "long_range")
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Probe accuracies by layer, and the mean distance that each layer looks."""
     steps = max(10, round(1.5 * PRICE * budget))  # the two-layer model alone
-    model, _ = trained(2, steps, seed)
+    model, _ = train_model(2, steps, seed)
     x, y, p = texts(600, torch.Generator().manual_seed(seed + 10_000))
-    known = repeated(p) & (torch.arange(LENGTH) > 0)
+    known = mark_repeats(p) & (torch.arange(LENGTH) > 0)
     labels = {"token": x, "local": x.roll(1, dims=1), "long_range": y}
     with torch.no_grad():
         states = model.states(x)
@@ -70,8 +71,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Probe accuracy against the layer, one line a label."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(6.5, 4), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(6.5, 4), layout="constrained")
+    axes = fig.subplots()
     for name, color in zip(LABELS, ("0.6", "#2b6cd8", "#d66820"), strict=True):
         axes.plot(numbers["layer"], numbers[name], "o-", color=color, label=name.replace("_", "-"))
     axes.axhline(numbers["chance"], color="0.8", ls=":", label="chance")
@@ -81,4 +82,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

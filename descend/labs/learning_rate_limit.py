@@ -34,7 +34,8 @@ CURVATURE = 4.0
 SHARES = (-0.1, 0.1, 0.5, 0.9, 1.0, 1.1, 1.5, 1.9, 1.99, 2.0, 2.01, 2.1)  # α c
 CONDITIONS = (10, 30, 100, 300)
 SHRINK = 1e-6
-PRICE = 400  # noisy steps that a second of one core buys
+BUDGET = 3.0
+PRICE = 1500  # noisy steps that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -125,8 +126,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Left the factor against α c with the limit at 2; right the steps against κ."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 3.9), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    fig = Figure(figsize=(10, 3.9), layout="constrained")
+    left, right = fig.subplots(1, 2)
     x = numbers["rate_times_curvature"]
     left.axvspan(0, 2, color="#2b6cd8", alpha=0.08, label="converges")
     left.plot(x, numbers["predicted"], color="0.6", lw=5, alpha=0.5, label="|1 − α c|")
@@ -148,4 +149,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.legend(frameon=False, fontsize=9)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from descend.data.text.plain import Text, Windows
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.language import causal_lm_loss, token_losses
 from descend.metrics.repetition import distinct, loop_length
 from descend.models.gpt2 import GPT2, GPT2Config
 from descend.sampling.beam import beam_search
-from descend.sampling.filters import GREEDY, Sampler
+from descend.sampling.filters import GREEDY, TokenSampler
 from descend.sampling.generate import generate
 
 if TYPE_CHECKING:
@@ -36,16 +36,17 @@ CLAIM = (
 CONTEXT, BATCH, RATE, PROMPT, WRITTEN, TEXTS = 96, 16, 4e-3, 16, 64, 8
 SAMPLERS = {
     "greedy": GREEDY,
-    "penalty 1.3": Sampler(0.0, repetition=1.3),
-    "top-k 20": Sampler(top_k=20),
-    "top-p 0.9": Sampler(top_p=0.9),
-    "ancestral": Sampler(),
+    "penalty 1.3": TokenSampler(0.0, repetition=1.3),
+    "top-k 20": TokenSampler(top_k=20),
+    "top-p 0.9": TokenSampler(top_p=0.9),
+    "ancestral": TokenSampler(),
 }
-PRICE = 15  # steps that a second of one core buys
+BUDGET = 8.0
+PRICE = 30  # steps that a second of one core buys
 
 
 def model_and_text(steps: int, seed: int) -> tuple[GPT2, Tensor]:
-    """A GPT-2 trained for so many steps, and the held-out tokens."""
+    """A GPT-2 trained for this many steps, and the held-out tokens."""
     corpus = Text(vocab=512).open(CONTEXT)
     torch.manual_seed(seed)
     model = GPT2(GPT2Config(vocab=corpus.tokenizer.vocab, context=CONTEXT, width=64, depth=2, heads=4, dropout=0.0))
@@ -113,8 +114,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Variety against the model's own opinion, one point a sampler."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = fig.subplots()
     for name, x, y in zip(numbers["text"], numbers["log_p"], numbers["distinct_3"], strict=True):
         axes.plot(x, y, "o", color="#d66820" if name == "held-out text" else "#2b6cd8")
         axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=9)
@@ -124,4 +125,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.set_title("more probable, less varied", fontsize=11, loc="left", fontweight="bold")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -51,7 +51,8 @@ RACERS: dict[str, tuple[str, tuple[Any, ...]]] = {
 }
 COLORS = {"plain": "0.55", "momentum": "#2b6cd8", "adaptive": "#3a9a5b", "curvature": "#d66820"}
 FLOOR = 1e-16
-PRICE = 30  # gradients a run that a second of one core buys
+BUDGET = 5.0
+PRICE = 60  # gradients a run that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -129,10 +130,10 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """One panel a surface: the lowest loss against gradients, one line an optimizer."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(12, 5), layout="constrained")
-    for axes, place in zip(picture.subplots(1, 2), ("valley", "bowl"), strict=True):
+    fig = Figure(figsize=(12, 5), layout="constrained")
+    for axes, place in zip(fig.subplots(1, 2), ("valley", "bowl"), strict=True):
         race(axes, numbers, place)
-    return picture
+    return fig
 
 
 def race(axes: Axes, numbers: dict[str, Any], place: str) -> None:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.multi_head import Attention
 from descend.nn.attention.positions import (
@@ -47,7 +47,8 @@ CLAIM = (
 )
 VOCAB, LENGTH, WIDTH, HEADS, BATCH, RATE = 10, 16, 32, 4, 32, 6e-3
 A, B, WANTED = 0, 1, 2
-PRICE = 20  # steps of all models that a second of one core buys
+BUDGET = 13.0
+PRICE = 16  # steps of all models that a second of one core buys
 
 
 class Block(nn.Module):
@@ -172,8 +173,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Bars for each encoding: the order task at the trained length and at twice that."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 4), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(10, 4), layout="constrained")
+    axes = fig.subplots()
     at = range(len(numbers["encoding"]))
     for shift, name, color in ((-0.27, "presence", "0.75"), (0, "order", "#2b6cd8"), (0.27, "order_at_32", "#d66820")):
         heights = [value or 0 for value in numbers[name]]
@@ -184,4 +185,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.set_title("accuracy; a missing bar: the length is refused", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False, ncols=4, loc="lower center")
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

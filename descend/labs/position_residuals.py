@@ -30,7 +30,8 @@ CLAIM = (
     " all positions become alike; with them it stays readable through the stack."
 )
 DEPTH, WIDTH, HEADS, LENGTH, VOCAB = 6, 64, 4, 16, 50
-PRICE = 60  # texts that a second of one core buys
+BUDGET = 1.0
+PRICE = 2000  # texts that a second of one core buys
 KINDS: dict[str, type[EncoderBlock]] = {"with": EncoderBlock, "without": WithoutResidual}
 
 
@@ -74,9 +75,9 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Probe accuracy and cosine against the block."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(10, 3.8), layout="constrained")
+    fig = Figure(figsize=(10, 3.8), layout="constrained")
     titles = ("positions that a probe reads", "mean cosine between positions")
-    for axes, what, title in zip(picture.subplots(1, 2), ("probe", "cosine"), titles, strict=True):
+    for axes, what, title in zip(fig.subplots(1, 2), ("probe", "cosine"), titles, strict=True):
         for name, color in zip(KINDS, ("#2b6cd8", "#d66820"), strict=True):
             axes.plot(numbers["block"], numbers[f"{what}_{name}"], "o-", color=color, label=f"{name} residuals")
         axes.set_xlabel("block")
@@ -85,4 +86,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.legend(frameon=False)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from descend.data.images.digits import embedded
-from descend.labs._training import train
+from descend.data.images.digits import load_digits_split
+from descend.labs._train import train
 from descend.nn.convolution.residual import Residual
 from descend.theory.residual_paths import linear_stack, mean_path_length, paths_by_length, sum_over_paths
 
@@ -33,7 +33,8 @@ CLAIM = (
     " plain net falls to chance; and blocks with a small term are the ones that it does not need."
 )
 BLOCKS, PLAIN, WIDTH, BATCH, LR = 24, 6, 32, 64, 3e-3
-PRICE = 25  # training steps of both nets that a second of one core buys
+BUDGET = 4.0
+PRICE = 90  # training steps of both nets that a second of one core buys
 ENOUGH = 200  # steps below which nothing is claimed
 LINEAR = 8  # blocks of the linear stack whose 256 paths are added up
 
@@ -59,9 +60,9 @@ def layer() -> nn.Module:
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Norms and losses block by block, of a residual and a plain stack; a second buys 25 steps of both."""
+    """Norms and losses block by block, of a residual and a plain stack."""
     steps = max(2, round(PRICE * budget))
-    splits = embedded()
+    splits = load_digits_split()
     mean, std = splits.train.x.mean(), splits.train.x.std()
     (x, y), held = (((part.x.flatten(1) - mean) / std, part.y) for part in (splits.train, splits.valid))
     found: dict[str, Any] = {"block": list(range(1, BLOCKS + 1))}
@@ -70,7 +71,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     plain = Tower([layer() for _ in range(PLAIN)])
     for model in (residual, plain):
         fit(model, x, y, steps, seed)
-    found |= lesions(residual, *held) | shrunk(residual, *held) | {"plain": lesions(plain, *held)}
+    found |= lesions(residual, *held) | measure_terms(residual, *held) | {"plain": lesions(plain, *held)}
     return found | linear(seed) | {"steps": steps, "blocks": BLOCKS, "chance": 0.9}
 
 
@@ -89,8 +90,8 @@ def fit(model: nn.Module, x: Tensor, y: Tensor, steps: int, seed: int) -> None:
 @torch.no_grad()
 def lesions(model: Tower, x: Tensor, y: Tensor) -> dict[str, Any]:
     """Loss and error of the whole net, and without each block alone."""
-    whole = judged(model(x), y)
-    each = [judged(model(x, without=(i,)), y) for i in range(len(model.blocks))]
+    whole = judge(model(x), y)
+    each = [judge(model(x, without=(i,)), y) for i in range(len(model.blocks))]
     return {
         "whole_loss": whole[0],
         "whole_error": whole[1],
@@ -100,7 +101,7 @@ def lesions(model: Tower, x: Tensor, y: Tensor) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def shrunk(model: Tower, x: Tensor, y: Tensor) -> dict[str, Any]:
+def measure_terms(model: Tower, x: Tensor, y: Tensor) -> dict[str, Any]:
     """‖F(x)‖/‖x‖ of each block, and the net without the smaller or the larger half of them, and without all."""
     sizes, h = [], model.first(x)
     for block in model.blocks:
@@ -112,13 +113,13 @@ def shrunk(model: Tower, x: Tensor, y: Tensor) -> dict[str, Any]:
     bare = model(x, without=range(len(sizes)))
     return {
         "term": sizes,
-        "loss_without_smallest_quarter": judged(model(x, without=order[:few]), y)[0],
-        "loss_without_largest_quarter": judged(model(x, without=order[-few:]), y)[0],
+        "loss_without_smallest_quarter": judge(model(x, without=order[:few]), y)[0],
+        "loss_without_largest_quarter": judge(model(x, without=order[-few:]), y)[0],
         "identity_without_all": bool(torch.equal(bare, model.last(model.first(x)))),
     }
 
 
-def judged(logits: Tensor, y: Tensor) -> tuple[float, float]:
+def judge(logits: Tensor, y: Tensor) -> tuple[float, float]:
     """Mean loss, and share of wrong answers."""
     return float(nn.functional.cross_entropy(logits, y)), float((logits.argmax(dim=-1) != y).double().mean())
 
@@ -156,8 +157,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Three panels: error without each block, size of the terms, lengths of the paths."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(12, 3.9), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    fig = Figure(figsize=(12, 3.9), layout="constrained")
+    left, middle, right = fig.subplots(1, 3)
     for name, found, colour in (("plain", numbers["plain"], "#d66820"), ("residual", numbers, "#2b6cd8")):
         errors = found["error_without"]
         left.plot(range(1, len(errors) + 1), errors, "o", color=colour, ms=4, label=name)
@@ -172,4 +173,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.set_xlabel(label)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

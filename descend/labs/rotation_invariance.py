@@ -26,9 +26,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.data.images.digits import embedded
-from descend.labs._training import train
-from descend.metrics.equivariance import rotated
+from descend.data.images.digits import load_digits_split
+from descend.labs._train import train
+from descend.metrics.equivariance import rotate_images
 from descend.nn.convolution.rotation import BesselConv2d, RICConv2d
 from descend.ops.images.filters import apply, kernel
 from descend.ops.images.resampling import bilinear
@@ -43,6 +43,7 @@ CLAIM = (
 ANGLES = tuple(range(0, 360, 45))
 NETWORKS = ("plain", "ric", "bessel")
 BATCH, CLASSES = 32, 9
+BUDGET = 25.0
 PRICE = 4  # training steps of every network that a second of one core buys
 
 
@@ -60,16 +61,16 @@ def network(name: str) -> nn.Sequential:
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Test accuracy against the angle; a second of budget buys 4 steps of each network."""
+    """Test accuracy against the angle."""
     steps = max(2, round(PRICE * budget))
-    digits = embedded()
+    digits = load_digits_split()
     x, y = without_nines(digits.train.x, digits.train.y)
     test, truth = without_nines(digits.test.x, digits.test.y)
     columns: dict[str, Any] = {"degrees": list(ANGLES)}
     parameters = {}
     for name in NETWORKS:
-        model = fitted(name, x, y, steps, seed)
-        columns[name] = [accuracy(model, rotated(test, angle), truth) for angle in ANGLES]
+        model = fit_model(name, x, y, steps, seed)
+        columns[name] = [accuracy(model, rotate_images(test, angle), truth) for angle in ANGLES]
         parameters[name] = sum(p.numel() for p in model.parameters())
     return {**columns, "steps": steps, "test_images": len(truth), "parameters": parameters}
 
@@ -80,7 +81,7 @@ def without_nines(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return apply(F.pad(bilinear(x[keep], 2), (2, 2, 2, 2)), kernel("gaussian_blur"), padding=1), y[keep]
 
 
-def fitted(name: str, x: Tensor, y: Tensor, steps: int, seed: int) -> nn.Module:
+def fit_model(name: str, x: Tensor, y: Tensor, steps: int, seed: int) -> nn.Module:
     torch.manual_seed(seed)
     model, random = network(name), torch.Generator().manual_seed(seed)
 
@@ -117,8 +118,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Accuracy against the angle, one line a network."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(6.5, 4), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(6.5, 4), layout="constrained")
+    axes = fig.subplots()
     for name, colour in zip(NETWORKS, ("#d66820", "#2b6cd8", "#2a9d62"), strict=True):
         axes.plot([*numbers["degrees"], 360], [*numbers[name], numbers[name][0]], "o-", color=colour, label=name)
     axes.set_xticks([*numbers["degrees"], 360])
@@ -129,4 +130,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -31,7 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from descend.nn.attention.multi_head import attend
 from descend.ops.attention.dot_product import attention
-from descend.theory.attention_cost import fitted_exponent
+from descend.theory.attention_cost import fit_exponent
 from descend.theory.sequence_cost import ATTENTION, LSTM, RNN
 
 if TYPE_CHECKING:
@@ -47,14 +47,18 @@ WIDTH = 32
 DISTANCES = (8, 16, 32, 64)
 LENGTHS = (32, 64, 128, 256)
 TEXTS = (1024, 16384)  # what a new token looks back at
+BUDGET = 2.0
+PRICE = 30  # layers of each kind that a second of one core buys
+BUDGET = 2.0
+PRICE = 30  # layers of each kind that a second of one core buys
 SLACK = 1.5  # times that differ by less are taken as equal
 Layer = Callable[[Tensor], Tensor]
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Gradients, counts, memory and times; a second of budget buys about 4 layers to average the gradient over."""
-    draws = max(2, round(4 * budget))
-    layers = {name: [made(name, seed + i) for i in range(draws)] for name in ("rnn", "lstm", "attention")}
+    """Gradients, counts, memory and times; the budget buys layers to average the gradient over."""
+    draws = max(2, round(PRICE * budget))
+    layers = {name: [build(name, seed + i) for i in range(draws)] for name in ("rnn", "lstm", "attention")}
     numbers: dict[str, Any] = {"width": WIDTH, "distances": list(DISTANCES), "lengths": list(LENGTHS), "draws": draws}
     for name, found in layers.items():
         gradients = [[gradient(layer, n, seed + i) for n in DISTANCES] for i, layer in enumerate(found)]
@@ -67,9 +71,9 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
             "factor_a_step": median(per_draw),
             "kept": kept,
             "kept_exponent": growth(kept),
-            "flops_at_d": counted(found[0], WIDTH),
-            "training_seconds": [timed(partial(train, found[0], n), 3) for n in LENGTHS],
-            "token_seconds": [timed(next_token(name, n), 20) for n in TEXTS],
+            "flops_at_d": count_flops(found[0], WIDTH),
+            "training_seconds": [time_call(partial(train, found[0], n), 3) for n in LENGTHS],
+            "token_seconds": [time_call(next_token(name, n), 20) for n in TEXTS],
         }
     fused = [kept_numbers(lambda x: attend(*(x.float()[None, :, None],) * 3)[0, :, 0], n) for n in LENGTHS]
     return {**numbers, "fused_kept": fused, "fused_kept_exponent": growth(fused)}
@@ -80,7 +84,7 @@ def law(name: str) -> Any:
     return {"rnn": RNN, "lstm": LSTM, "attention": ATTENTION}[name]
 
 
-def made(name: str, seed: int) -> Layer:
+def build(name: str, seed: int) -> Layer:
     """One layer (n, d) -> (n, d) in float64."""
     if name == "attention":
         return lambda x: attention(x, x, x)[0]
@@ -119,10 +123,10 @@ def kept_numbers(layer: Layer, n: int) -> int:
 
 def growth(kept: list[int]) -> float:
     """The exponent of what a longer text adds; the weights, which are kept at any length, cancel."""
-    return fitted_exponent(LENGTHS[:-1], [b - a for a, b in pairwise(kept)])
+    return fit_exponent(LENGTHS[:-1], [b - a for a, b in pairwise(kept)])
 
 
-def counted(layer: Layer, n: int) -> int:
+def count_flops(layer: Layer, n: int) -> int:
     """FLOPs of a forward pass, as torch counts them."""
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
         layer(inputs(n, 0))
@@ -145,8 +149,8 @@ def next_token(name: str, n: int) -> Callable[[], object]:
     return lambda: cell(x, state)
 
 
-def timed(call: Callable[[], object], times: int) -> float:
-    """The median of so many calls, after one that is not counted."""
+def time_call(call: Callable[[], object], times: int) -> float:
+    """The median of this many calls, after one that is not counted."""
     call()
     found = []
     for _ in range(times):
@@ -184,15 +188,15 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Three panels: gradient against distance, kept numbers and training time against length."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(12, 3.9), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    fig = Figure(figsize=(12, 3.9), layout="constrained")
+    left, middle, right = fig.subplots(1, 3)
     panel(left, numbers, "distances", "gradient", "gradient of the last output in the first input")
     panel(middle, numbers, "lengths", "kept", "numbers kept for the backward pass")
     middle.plot(numbers["lengths"], numbers["fused_kept"], "--", color="0.5", label="attention, fused")
     panel(right, numbers, "lengths", "training_seconds", "seconds of a training step")
     for axes in (left, middle, right):
         axes.legend(frameon=False, fontsize=9)
-    return picture
+    return fig
 
 
 def panel(axes: Axes, numbers: dict[str, Any], x: str, y: str, title: str) -> None:

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from descend.engine.minimise import minimise
 from descend.nn.init import Rule, he, initialize, lecun, normal_, xavier
 from descend.ops.activations import identity, relu, tanh
 from descend.ops.normalization import layer_norm
+from descend.optim.rules import SGD
 from descend.theory.signal import layer_factor
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ CLAIM = (
     " stay equal."
 )
 WIDTH, DEPTH, EXAMPLES = 128, 50, 16
-PRICE = 10  # nets of each kind that a second of one core buys
+BUDGET = 4.0
+PRICE = 18  # nets of each kind that a second of one core buys
 
 
 def small(fan_in: int, fan_out: int) -> float:
@@ -114,13 +117,8 @@ def unit_spread(draw: Callable[..., Tensor], random: torch.Generator) -> float:
     initialize(net, lecun, draw, random)
     x = torch.randn(64, 4, generator=random)
     y = x.prod(dim=1, keepdim=True)
-    parameters = list(net.parameters())
-    for _ in range(30):
-        slopes = torch.autograd.grad((net(x) - y).square().mean(), parameters)
-        with torch.no_grad():
-            for parameter, slope in zip(parameters, slopes, strict=True):
-                parameter.sub_(slope, alpha=0.1)
-    rows = parameters[0].detach()
+    minimise(net, lambda: (net(x) - y).square().mean(), 30, SGD(0.1, momentum=0.0))
+    rows = next(net.parameters()).detach()
     return (rows - rows[0]).abs().max().item()
 
 
@@ -169,8 +167,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Three panels over depth: signal, gradient, and the drift of a residual stream."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(13, 3.9), layout="constrained")
-    left, middle, right = picture.subplots(1, 3)
+    fig = Figure(figsize=(13, 3.9), layout="constrained")
+    left, middle, right = fig.subplots(1, 3)
     for axes, way in ((left, "signal"), (middle, "gradient")):
         for name, values in numbers["curves"][way].items():
             axes.plot(values, lw=1.6, label=name)
@@ -182,7 +180,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     finish(right, "deviation of a residual stream")
     right.set_yscale("log")
     right.legend(frameon=False, fontsize=8)
-    return picture
+    return fig
 
 
 def finish(axes: Axes, title: str) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import scenes
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.losses.segmentation import mask_cross_entropy
 from descend.metrics.segmentation import near_boundary
 from descend.models.conv_encoder_decoder import ConvEncoderDecoder, ConvEncoderDecoderConfig
@@ -39,7 +39,8 @@ SIDE, BATCH, HELD = 32, 8, 64
 WIDTH, DEPTH = 8, 3
 STAGES: tuple[int, ...] = (8, 12, 16, 24, 32)
 STRIDES = (8, 16, 32)
-PRICE = 9  # steps of every model that a second of one core buys
+BUDGET = 9.0
+PRICE = 11  # steps of every model that a second of one core buys
 LEAST = 40
 LARGE, HEART = 96, 4  # side and number of the scenes that the FCNs learn by heart
 
@@ -54,14 +55,14 @@ def models() -> dict[str, nn.Module]:
     }
 
 
-def pictures(n: int, side: int, seed: int) -> tuple[Tensor, Tensor]:
+def images(n: int, side: int, seed: int) -> tuple[Tensor, Tensor]:
     """Scenes (n, 3, s, s) about 0, and 1 where there is an object (n, s, s)."""
     made = scenes(n, side, generator(seed), objects=(2, 3))
     return 4 * (made.x - 0.5), (made.mask > 0).long()
 
 
 def learn(model: nn.Module, x: Tensor, y: Tensor, steps: int, seed: int) -> None:
-    """Train for so many steps of BATCH scenes each, or of all where there are fewer."""
+    """Train for this many steps of BATCH scenes each, or of all where there are fewer."""
     random = generator(seed, 1)
 
     def loss() -> Tensor:
@@ -81,9 +82,9 @@ def shares(logits: Tensor, y: Tensor) -> dict[str, float]:
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Shares of right pixels of each network after the same number of steps."""
     steps = max(LEAST, round(PRICE * budget))
-    x, y = pictures(HELD + min(BATCH * steps, 2000), SIDE, seed)
+    x, y = images(HELD + min(BATCH * steps, 2000), SIDE, seed)
     (new_x, x), (new_y, y) = ((part[:HELD], part[HELD:]) for part in (x, y))
-    known = pictures(HEART, LARGE, seed)
+    known = images(HEART, LARGE, seed)
     torch.manual_seed(seed)
     found: dict[str, dict[str, float]] = {}
     for name, model in models().items():
@@ -123,8 +124,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Two bars for each network."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = fig.subplots()
     at = range(len(numbers["network"]))
     axes.bar([i - 0.2 for i in at], numbers["edge"], 0.38, label="at the edges", color="#2b6cd8")
     axes.bar([i + 0.2 for i in at], numbers["whole"], 0.38, label="all pixels", color="#b9c4d6")
@@ -134,4 +135,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper right")
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -21,9 +21,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from descend.engine.minimise import minimise
 from descend.nn.attention.self_attention import SelfAttention
 from descend.nn.attention.sliding_window import GlobalWindow, WindowAttention
 from descend.nn.encoder import EncoderBlock
+from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +38,8 @@ LENGTH, RADIUS, DEPTH, WIDTH, HEADS = 24, 2, 2, 32, 2
 VALUES, NOISE = 4, 6
 ASK, VOCAB = 1, 2 + VALUES + NOISE  # token 0 is [CLS], token 1 asks; then values, then noise
 BATCH, TEST = 32, 1000
-STEPS = 25  # training steps of all three that a second of one core buys
+BUDGET = 6.0
+PRICE = 42  # training steps of all three that a second of one core buys
 KINDS = ("window", "global", "full")
 
 
@@ -83,21 +86,18 @@ def texts(n: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Accuracy on new texts of the three readers, after as many steps each."""
-    steps = max(10, round(STEPS * budget))
+    steps = max(10, round(PRICE * budget))
     found: dict[str, Any] = {"steps": steps, "chance": 1 / VALUES, "texts": TEST}
     tokens, values = texts(TEST, torch.Generator().manual_seed(seed + 1))
     for kind in KINDS:
         torch.manual_seed(seed)
         reader, random = Reader(kind), torch.Generator().manual_seed(seed)
-        rule = torch.optim.Adam(reader.parameters(), lr=3e-3)
-        curve = []
-        for _ in range(steps):
+
+        def loss(reader: Reader = reader, random: torch.Generator = random) -> Tensor:
             x, y = texts(BATCH, random)
-            loss = F.cross_entropy(reader(x), y)
-            rule.zero_grad()
-            loss.backward()
-            rule.step()
-            curve.append(float(loss.detach()))
+            return F.cross_entropy(reader(x), y)
+
+        curve = minimise(reader, loss, steps, Adam(3e-3))
         with torch.no_grad():
             right = (reader(tokens).argmax(-1) == values).double().mean()
         found[kind] = {"accuracy": float(right), "loss": curve, "depends": depends(reader, tokens[:50])}
@@ -125,8 +125,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Loss while training, and accuracy on new texts beside chance."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(9, 3.9), layout="constrained")
-    left, right = picture.subplots(1, 2)
+    fig = Figure(figsize=(9, 3.9), layout="constrained")
+    left, right = fig.subplots(1, 2)
     colors = dict(zip(KINDS, ("#d66820", "#2b6cd8", "#3b8f4a"), strict=True))
     for kind in KINDS:
         left.plot(numbers[kind]["loss"], color=colors[kind], label=kind)
@@ -139,4 +139,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     right.set_title("accuracy on new texts", fontsize=11, loc="left", fontweight="bold")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -27,7 +27,7 @@ from descend.classic.head import fit_head
 from descend.data.images.few_images import board
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.interpret.representations import representations
-from descend.labs._training import train
+from descend.labs._train import train
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ CLAIM = (
 LABELS = (1, 2, 5, 10)
 WAYS = ("scratch", "probe", "tuned")
 SIDE, CLASSES, TESTED = 24, 24, 600
-PRICE = 4  # steps of pre-training that a second of one core buys, the rest included
+BUDGET = 35.0
+PRICE = 6  # steps of pre-training that a second of one core buys, the rest included
 ENOUGH = 200  # steps of pre-training below which nothing is said
 LR = 5e-3
 
@@ -51,12 +52,12 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     steps = max(5, round(PRICE * budget))
     tested = min(TESTED, 3 * steps)
     random = torch.Generator().manual_seed(seed)
-    x, y = labelled(min(4000, 16 * steps), "first", random)
+    x, y = draw_labelled(min(4000, 16 * steps), "first", random)
     model = new()
     train(model, lambda: loss_of(model, x, y, torch.randint(len(y), (64,), generator=random)), steps, LR)
-    source = accuracy(model, *labelled(tested, "first", random))
-    pool, classes = labelled(min(60 * CLASSES, 8 * steps), "second", random)
-    test = labelled(tested, "second", random)
+    source = accuracy(model, *draw_labelled(tested, "first", random))
+    pool, classes = draw_labelled(min(60 * CLASSES, 8 * steps), "second", random)
+    test = draw_labelled(tested, "second", random)
     found: dict[str, Any] = {way: [] for way in WAYS}
     for each in LABELS:
         rows = torch.cat([(classes == k).nonzero().flatten()[:each] for k in range(CLASSES)])
@@ -81,7 +82,7 @@ def new() -> ResNetCifar:
     return ResNetCifar(ResNetCifarConfig((3, SIDE, SIDE), CLASSES, layers=8)).train()
 
 
-def labelled(n: int, half: str, random: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_labelled(n: int, half: str, random: torch.Generator) -> tuple[Tensor, Tensor]:
     """Standardized scenes (n, 3, side, side), and which pair of the half each one shows (n)."""
     pairs = board(half)
     number = torch.full((len(SHAPES), len(COLOURS)), -1)
@@ -131,8 +132,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Accuracy against labels, one line a way."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(6.5, 4), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(6.5, 4), layout="constrained")
+    axes = fig.subplots()
     for way, color in zip(WAYS, ("0.6", "#d66820", "#2b6cd8"), strict=True):
         axes.plot(numbers["labels"], numbers[way], "o-", color=color, label=way)
     axes.axhline(numbers["chance"], color="0.8", ls=":", label="chance")
@@ -143,4 +144,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -1,4 +1,4 @@
-"""Vanishing and exploding in time: how much of a step's gradient is left after so many steps back.
+"""Vanishing and exploding in time: how much of a step's gradient is left after this many steps back.
 
     ∂h_T/∂h_t = Π_{j=T..t+1} diag(σ'(z_j)) W_hh,     ‖·‖ ≤ (max σ' · ‖W_hh‖)^(T-t)
     linear, ‖·‖ = ρ^(T-t) for W_hh = ρ Q, Q orthogonal          tanh multiplies by slopes ≤ 1, so ρ > 1 need not explode
@@ -32,11 +32,12 @@ CLAIM = (
 )
 UNITS, INPUTS, STEPS = 32, 8, 50
 RADII = (0.9, 1.0, 1.1)
-PRICE = 8  # sequences that a second of one core buys
+BUDGET = 2.0
+PRICE = 32  # sequences that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """Norms of ∂state_T/∂state_t by distance for every net; a second of budget buys eight sequences."""
+    """Norms of ∂state_T/∂state_t by distance for every net."""
     sequences = max(4, round(PRICE * budget))
     torch.manual_seed(seed)
     x = torch.randn(sequences, STEPS, INPUTS)
@@ -112,8 +113,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """All curves against the distance, on a logarithmic scale."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = picture.subplots()
+    fig = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = fig.subplots()
     for name, values in numbers["curves"].items():
         style = {"l": ":", "t": "-", "G": "--", "L": "-."}[name[0]]
         axes.plot(numbers["distance"], values, style, label=name)
@@ -124,4 +125,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.legend(frameon=False, fontsize=8, ncols=2)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return fig

@@ -19,9 +19,11 @@ from torch import Tensor
 
 from descend.data.text.contexts import cooccurrence, one_each
 from descend.data.toys.toy_language import NOUNS, WORDS, nouns_and_features, quadruples
-from descend.metrics.geometry import anisotropy, centred, class_contrast, flat_map, mean_direction, projection
+from descend.engine.minimise import minimise
+from descend.metrics.geometry import anisotropy, center_rows, class_contrast, flat_map, mean_direction, projection
 from descend.metrics.word_vectors import analogy_accuracy
 from descend.models.word_vectors import SkipGram, WordVectorsConfig
+from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +33,8 @@ CLAIM = (
     " directions of meaning: king − man + woman is nearest to queen."
 )
 SENTENCES, WIDTH, STEPS, RATE = 4000, 8, 300, 0.05
-PRICE = 2  # corpora that a second of one core buys
+BUDGET = 3.0
+PRICE = 5  # corpora that a second of one core buys
 MALE, FEMALE = (torch.tensor([n for n, f in enumerate(NOUNS.values()) if f[1] == g]) for g in ("male", "female"))
 ROYAL = torch.tensor([int(f[0] == "royal") for f in NOUNS.values()])
 
@@ -49,7 +52,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
             "between": float(between),
             "right_gender": right_gender(e),
             "anisotropy": float(anisotropy(e)),
-            "centred_anisotropy": float(anisotropy(centred(e))),
+            "centred_anisotropy": float(anisotropy(center_rows(e))),
         }
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
@@ -64,12 +67,8 @@ def learn(seed: int) -> Tensor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = SkipGram(WordVectorsConfig(len(WORDS), WIDTH))
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     everyone = torch.arange(len(WORDS))
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        (-(x * model(everyone).log_softmax(dim=-1)).sum()).backward()
-        optimizer.step()
+    minimise(model, lambda: -(x * model(everyone).log_softmax(dim=-1)).sum(), STEPS, Adam(RATE))
     return model.vectors()
 
 
@@ -100,8 +99,8 @@ def figure(numbers: dict[str, Any]) -> Figure:
     """Left the figures of each corpus, right the words of the last one."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = picture.subplots(1, 2, width_ratios=(1, 1.4))
+    fig = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = fig.subplots(1, 2, width_ratios=(1, 1.4))
     for place, name in enumerate(("accuracy", "right_gender", "within", "between")):
         left.plot([place] * len(numbers[name]), numbers[name], "o", color="#2b6cd8", alpha=0.6)
     left.axhline(numbers["chance"], color="0.6", ls=":", label="analogies by chance")
@@ -111,4 +110,4 @@ def figure(numbers: dict[str, Any]) -> Figure:
         right.text(x, y, word, fontsize=9, color="#d66820" if n < len(NOUNS) else "0.45", ha="center")
     right.plot(*zip(*numbers["map"], strict=True), ",", color="0.8")
     right.set_title("words of the last corpus, two principal components", fontsize=11, loc="left")
-    return picture
+    return fig

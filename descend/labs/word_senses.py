@@ -16,9 +16,11 @@ import torch
 from torch import Tensor
 
 from descend.data.toys.toy_language import AMBIGUOUS, SENSE_WORDS, two_senses
+from descend.engine.minimise import minimise
 from descend.losses.language import causal_lm_loss
 from descend.models.gpt2 import GPT2, GPT2Config
 from descend.ops.math.vectors import unit
+from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +30,9 @@ CLAIM = (
     " sentence, tells the sense, and lies nearer to the words of that sense."
 )
 MODEL = GPT2Config(vocab=len(SENSE_WORDS), context=6, width=32, depth=2, heads=4, dropout=0.0)
-BATCH, RATE, PRICE = 64, 3e-3, 100  # steps that a second of one core buys
+BATCH, RATE = 64, 3e-3
+BUDGET = 6.0
+PRICE = 100  # steps that a second of one core buys
 PLACE = 2  # of the ambiguous word in a sentence
 HELD = 200  # sentences of each measurement
 
@@ -41,12 +45,12 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
         torch.manual_seed(seed)
         model = GPT2(MODEL)
     before = look(model, random)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         x, _ = two_senses(BATCH, random)
-        optimizer.zero_grad()
-        causal_lm_loss(model(x[:, :-1]), x[:, 1:]).backward()
-        optimizer.step()
+        return causal_lm_loss(model(x[:, :-1]), x[:, 1:])
+
+    minimise(model, loss, steps, Adam(RATE))
     return {"steps": steps, "before": before, "after": look(model, random)}
 
 
@@ -106,11 +110,11 @@ def figure(numbers: dict[str, Any]) -> Figure:
 
     from descend.metrics.geometry import flat_map
 
-    picture = Figure(figsize=(10, 4.2), layout="constrained")
-    for axes, name in zip(picture.subplots(1, 2), ("before", "after"), strict=True):
+    fig = Figure(figsize=(10, 4.2), layout="constrained")
+    for axes, name in zip(fig.subplots(1, 2), ("before", "after"), strict=True):
         at, sense = flat_map(torch.tensor(numbers[name]["at"])), torch.tensor(numbers[name]["sense"])
         for k, colour in enumerate(("#2b6cd8", "#d66820")):
             axes.plot(*at[sense == k].T, "o", ms=4, alpha=0.6, color=colour, label=("water", "money")[k])
         axes.set_title(f"{AMBIGUOUS!r} {name} training, probe {numbers[name]['probe']:.0%}", fontsize=11, loc="left")
         axes.legend(frameon=False, fontsize=9)
-    return picture
+    return fig

@@ -18,9 +18,24 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 
+def real_loss(real: Tensor) -> Tensor:
+    """−E log D(x)"""
+    return -logsigmoid(real).mean()
+
+
+def fake_loss(fake: Tensor) -> Tensor:
+    """−E log(1 − D(G(z)))"""
+    return -logsigmoid(-fake).mean()
+
+
 def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
     """−E log D(x) − E log(1 − D(G(z))): two binary cross-entropies, real is 1 and generated is 0."""
-    return -logsigmoid(real).mean() - logsigmoid(-fake).mean()
+    return real_loss(real) + fake_loss(fake)
+
+
+def game_values(v: Tensor) -> tuple[Tensor, Tensor]:
+    """min_G max_D V and max_D min_G V of a game v[d, g]. The first is never smaller; both are one at a saddle point."""
+    return v.amax(0).min(), v.amin(1).max()
 
 
 def non_saturating(fake: Tensor) -> Tensor:

@@ -104,7 +104,7 @@ def binary_cross_entropy_of_probabilities(p: Tensor, y: Tensor) -> Tensor:
 def focal(losses: Tensor, gamma: float) -> Tensor:
     """(1 − p)^γ ℓ, where ℓ = −log p is the loss of each example's true class."""
     if gamma < 0:
-        raise Mistake(f"gamma {gamma}: the focal loss takes 0 or more")
+        raise Mistake(f"gamma {gamma}: the focal loss needs 0 or more")
     if gamma >= 1:
         return (1 - (-losses).exp()) ** gamma * losses
     # The slope of (1 − p)^γ is infinite at 1 − p = 0, though that of the loss is 0: stay above it, to the last digit.

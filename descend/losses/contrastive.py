@@ -26,7 +26,7 @@ from descend.losses.classification import cross_entropy, soft_cross_entropy
 def similarity(images: Tensor, texts: Tensor, tau: float = 1.0) -> Tensor:
     """s_ij = cos(I_i, T_j) / τ: (n, d), (m, d) -> (n, m)."""
     if tau <= 0:
-        raise Mistake(f"temperature {tau}: it is greater than 0")
+        raise Mistake(f"temperature {tau}: it must be greater than 0")
     if images.dim() != 2 or texts.dim() != 2 or images.shape[1] != texts.shape[1]:
         shapes = f"{tuple(images.shape)} and {tuple(texts.shape)}"
         raise Mistake(f"embeddings of shapes {shapes}; both are (number, width) with the same width")

@@ -31,7 +31,7 @@ def kl(log_x: Tensor, y: Tensor) -> Tensor:
     full = not_negative(y)
     if low == -math.inf and not full:  # 0 · −∞ = 0
         log_x = torch.where(y == 0, 0.0, log_x)
-    return summed(log_x, y, full)
+    return sum_terms(log_x, y, full)
 
 
 def kl_of_probabilities(x: Tensor, y: Tensor) -> Tensor:
@@ -40,10 +40,10 @@ def kl_of_probabilities(x: Tensor, y: Tensor) -> Tensor:
     full = not_negative(y)
     if not (not_negative(x) or full):  # 0 log 0 = 0, and its derivative 0/0 is 0: log 1 is taken where y is 0
         x = torch.where(y == 0, 1.0, x)
-    return summed(x.log(), y, full)
+    return sum_terms(x.log(), y, full)
 
 
-def summed(log_x: Tensor, y: Tensor, full: bool) -> Tensor:
+def sum_terms(log_x: Tensor, y: Tensor, full: bool) -> Tensor:
     """The sum over i; `full` says that no y_i is 0, which spares the slower 0 log 0."""
     return (y * (y.log() - log_x) if full else y.xlogy(y) - y * log_x).sum(-1)
 

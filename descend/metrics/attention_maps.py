@@ -113,11 +113,11 @@ def block_score(a: Tensor) -> Tensor:
     """The best of all cuts into equal neighbouring groups of 2 or more."""
     n = a.shape[-1]
     sizes = [size for size in range(2, n // 2 + 1) if n % size == 0]
-    scores = [grouped(a, size) for size in sizes]
+    scores = [group_mass(a, size) for size in sizes]
     return torch.stack(scores).amax(dim=0) if scores else a.sum(dim=(-2, -1)) * 0
 
 
-def grouped(a: Tensor, size: int) -> Tensor:
+def group_mass(a: Tensor, size: int) -> Tensor:
     """Excess mass inside groups of `size`, times the evenness of the weights there."""
     group = torch.arange(a.shape[-1], device=a.device) // size
     inside = group[:, None] == group

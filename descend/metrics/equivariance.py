@@ -25,12 +25,12 @@ from torch.nn import functional as F
 Map = Callable[[Tensor], Tensor]
 
 
-def shifted(x: Tensor, v: Sequence[int]) -> Tensor:
+def shift_circular(x: Tensor, v: Sequence[int]) -> Tensor:
     """T_v on a circle: what leaves at one side comes back at the other. v: rows, columns."""
     return x.roll(tuple(v), (-2, -1))
 
 
-def shifted_in_zeros(x: Tensor, v: Sequence[int]) -> Tensor:
+def shift_zeros(x: Tensor, v: Sequence[int]) -> Tensor:
     """T_v on an image of zeros: what leaves is lost."""
     down, right = v
     h, w = x.shape[-2:]
@@ -38,12 +38,12 @@ def shifted_in_zeros(x: Tensor, v: Sequence[int]) -> Tensor:
     return y[..., max(-down, 0) :, max(-right, 0) :][..., :h, :w]
 
 
-def turned(x: Tensor, quarters: int = 1) -> Tensor:
+def turn_quarters(x: Tensor, quarters: int = 1) -> Tensor:
     """Quarter turns, counter-clockwise; exact."""
     return x.rot90(quarters, (-2, -1))
 
 
-def rotated(x: Tensor, degrees: float) -> Tensor:
+def rotate_images(x: Tensor, degrees: float) -> Tensor:
     """Any angle, counter-clockwise, about the centre of images (b, c, h, w), by bilinear interpolation; 0 outside."""
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     h, w = x.shape[-2:]

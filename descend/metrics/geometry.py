@@ -31,26 +31,26 @@ def anisotropy(e: Tensor) -> Tensor:
     return (u.sum(0).square().sum() - u.square().sum()) / (n * (n - 1))
 
 
-def centred(e: Tensor) -> Tensor:
+def center_rows(e: Tensor) -> Tensor:
     """The mean row taken out."""
     return e - e.mean(dim=0)
 
 
 def components(e: Tensor, k: int) -> Tensor:
     """The first k principal directions (k, d), each with its largest entry positive."""
-    v = torch.linalg.svd(centred(e), full_matrices=False).Vh[:k]
+    v = torch.linalg.svd(center_rows(e), full_matrices=False).Vh[:k]
     return v * v.gather(1, v.abs().argmax(dim=1, keepdim=True)).sign()
 
 
 def without_top(e: Tensor, k: int) -> Tensor:
     """Centred, and without the first k principal components."""
-    v, c = components(e, k), centred(e)
+    v, c = components(e, k), center_rows(e)
     return c - c @ v.mT @ v
 
 
 def flat_map(e: Tensor) -> Tensor:
     """(n, d) -> (n, 2): the first two principal components."""
-    return centred(e) @ components(e, 2).mT
+    return center_rows(e) @ components(e, 2).mT
 
 
 def mean_direction(a: Tensor, b: Tensor) -> Tensor:

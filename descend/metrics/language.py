@@ -25,6 +25,6 @@ def sequence_perplexity(losses: list[Tensor]) -> Tensor:
     return torch.stack([sequence.mean() for sequence in losses]).mean().exp()
 
 
-def bits_per_byte(total_loss: float, byte_count: int) -> float:
-    """Total loss in nats over a text of so many bytes."""
+def bits_per_byte(total_loss: float, byte_count: float) -> float:
+    """Total loss in nats over a text of this many bytes."""
     return total_loss / math.log(2) / byte_count

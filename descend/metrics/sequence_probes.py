@@ -21,7 +21,7 @@ from torch import Tensor
 Model = Callable[[Tensor], Tensor]
 
 
-def lengths_taken(model: Model, vocab: int, lengths: Iterable[int]) -> dict[int, bool]:
+def try_lengths(model: Model, vocab: int, lengths: Iterable[int]) -> dict[int, bool]:
     """Whether a finite answer comes for random words of each length; a refusal is a no."""
     found = {}
     for t in lengths:

@@ -49,7 +49,7 @@ def saturated_units(activations: Tensor, low: float = 0.0, high: float = 1.0, di
     return at_an_end(by_unit(activations, dim), low, high).all(dim=0)
 
 
-def saturated(activations: Tensor, low: float = 0.0, high: float = 1.0, dim: int = -1) -> float:
+def saturated_share(activations: Tensor, low: float = 0.0, high: float = 1.0, dim: int = -1) -> float:
     """Share of units that are at an end for every example."""
     return saturated_units(activations, low, high, dim).double().mean().item()
 

@@ -55,7 +55,7 @@ class Words:
 
     def number(self, word: str) -> int:
         if word not in self.numbers:
-            raise Mistake(f"the word {word!r} has no vector.{nearest(word, self.words)} Ask for one of the vocabulary")
+            raise Mistake(f"the word {word!r} has no vector.{nearest(word, self.words)} Choose one from the vocabulary")
         return self.numbers[word]
 
     def __getitem__(self, word: str) -> Tensor:

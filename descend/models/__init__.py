@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from descend.errors import Mistake, nearest
+from descend.weights.checkpoints import resolve_checkpoint
 from descend.weights.layout import read_json
 from descend.weights.pretrained import Pretrained
 
@@ -30,6 +31,17 @@ def model_class(name: str, architecture: str = "") -> type[Pretrained]:
     return next(c for c in classes if issubclass(c, Pretrained))
 
 
+def config_class(name: str) -> type:
+    """The config of a model's file: the class of its TINY. `config_class("gpt2")()` imports no other model."""
+    found: type = type(import_module(f"{__name__}.{name}").TINY)
+    return found
+
+
+def make_model(config: object) -> Pretrained:
+    """A new model, by the file that its config is from."""
+    return model_class(type(config).__module__.rpartition(".")[2])(config)
+
+
 def with_head(config: object, head: str) -> Pretrained:
     """A new model of the config's family with another head: with_head(BertConfig(), "ForTokenClassification")."""
     name = type(config).__module__.rpartition(".")[2]
@@ -40,19 +52,19 @@ def with_head(config: object, head: str) -> Pretrained:
     raise Mistake(f"{name} has no head {head!r}; choose a family that has one, such as bert")
 
 
-def model_folder(folder: str | Path) -> Path:
-    """A model folder itself, or the last checkpoint of a run's folder."""
-    folder = Path(folder)
-    if (folder / "checkpoints" / "last").is_dir():
-        folder = folder / "checkpoints" / "last"
-    if not folder.is_dir():
-        raise Mistake(f"{folder} is not a folder; give a model folder or a run folder")
-    return folder
+def model_folder(folder: str | Path, checkpoint: str | int = "best") -> Path:
+    """A model folder itself, or a checkpoint of a run's folder: best, last or a step."""
+    return resolve_checkpoint(folder, checkpoint)
 
 
-def load(folder: str | Path) -> Pretrained:
-    """The model in a Hugging Face folder or in a run of descend (its last checkpoint), in evaluation mode."""
-    folder = model_folder(folder)
+def load(folder: str | Path, checkpoint: str | int = "best") -> Pretrained:
+    """The model in a Hugging Face folder or in a run of descend, in evaluation mode.
+
+    Args:
+        folder: a model folder (config.json, model.safetensors), or a run's folder.
+        checkpoint: of a run: best, last or a step.
+    """
+    folder = model_folder(folder, checkpoint)
     values = read_json(folder / "config.json")
     name = str(values.get("model_type", "")).replace("-", "_")
     if name not in names():

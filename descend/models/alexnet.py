@@ -100,19 +100,16 @@ class AlexNet(Pretrained):
         x = self.pool(self.norm(self.c1(x).relu()))
         x = self.pool(self.norm(self.c2(x).relu()))
         x = self.c4(self.c3(x).relu()).relu()
-        y: Tensor = self.pool(self.c5(x).relu())
-        return y
+        return self.pool(self.c5(x).relu())
 
     def features(self, x: Tensor) -> Tensor:
         """The 4096 units of f7."""
         x = self.average(self.maps(x)).flatten(1)
         x = self.f6(self.dropout(x)).relu()
-        y: Tensor = self.f7(self.dropout(x)).relu()
-        return y
+        return self.f7(self.dropout(x)).relu()
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.features(x))
-        return y
+        return self.head(self.features(x))
 
 
 def response_norm(neighbours: int) -> nn.LocalResponseNorm:
@@ -139,11 +136,9 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-FIELDS = ("image", "classes", "widths", "kernel", "stride", "padding", "groups", "neighbours", "grid", "hidden")
-LAYOUT = Layout(architecture="AlexNet", fields={name: name for name in (*FIELDS, "dropout")})
+LAYOUT = Layout("AlexNet")
 
 NAMES = ("c1", "c2", "c3", "c4", "c5", "f6", "f7", "head")
-KEYS = [rename(f"{name}.{p}", f"{name}.{p}") for name in NAMES for p in ("weight", "bias")]
 PUBLIC = (*(f"features.{i}" for i in (0, 3, 6, 8, 10)), *(f"classifier.{i}" for i in (1, 4, 6)))
 TORCHVISION = [rename(f"{a}.{p}", f"{b}.{p}") for a, b in zip(NAMES, PUBLIC, strict=True) for p in ("weight", "bias")]
 """Names of torchvision's file for "alexnet" (`descend.weights.flat`)."""

@@ -19,12 +19,11 @@ Systems: beit
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from descend.models.vit import IMAGENET, block_keys, initial, one_number, pair
+from descend.models.vit import IMAGENET, block_keys, initial, unpack_sides
 from descend.nn.attention.grid_bias import GridBias
 from descend.nn.drop_path import DropPath, path_rates
 from descend.nn.encoder import Encoder, PreNormBlock
@@ -33,12 +32,12 @@ from descend.nn.patches import PatchEmbedding, grid_of
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import drop, rename
+from descend.weights.rules import drop, rename, rename_pair
 
 
 @dataclass(frozen=True)
 class BeitConfig:
-    """The numbers of a BEiT; the defaults are those of the published format, Base with patches of 16."""
+    """The configuration of a BEiT; the defaults are those of the published format, Base with patches of 16."""
 
     vocab: int = 8192
     """Visual tokens."""
@@ -63,6 +62,10 @@ class BeitConfig:
     shared_bias: bool = False
     """One table B for all layers."""
     labels: Labels = field(default_factory=Labels)
+
+    def __post_init__(self) -> None:
+        if self.scale <= 0:
+            raise ValueError(f"layer_scale_init_value {self.scale}: blocks without a layer scale are not supported")
 
 
 class BeitBlock(PreNormBlock):
@@ -126,7 +129,7 @@ class BeitEncoder(Pretrained):
         tokens = torch.cat([self.cls.expand(len(x), -1, -1), tokens], dim=1)
         if self.positions is not None:
             tokens = tokens + self.positions
-        return cast("Tensor", self.drop(tokens))
+        return self.drop(tokens)
 
     def tokens(self, x: Tensor, hide: Tensor | None = None) -> Tensor:
         """images (b, c, side, side) -> the last block's vectors (b, 1 + N, d), not normalised"""
@@ -153,7 +156,7 @@ class BeitForMaskedImageModeling(BeitEncoder):
         self.apply(initial)
 
     def forward(self, x: Tensor, hide: Tensor) -> Tensor:
-        return cast("Tensor", self.codes(self.norm(self.tokens(x, hide)[:, 1:][hide])))
+        return self.codes(self.norm(self.tokens(x, hide)[:, 1:][hide]))
 
 
 class BeitForImageClassification(BeitEncoder):
@@ -167,10 +170,10 @@ class BeitForImageClassification(BeitEncoder):
 
     def features(self, x: Tensor) -> Tensor:
         """norm(mean of the patches' vectors) (b, d)"""
-        return cast("Tensor", self.pool_norm(self.tokens(x)[:, 1:].mean(dim=1)))
+        return self.pool_norm(self.tokens(x)[:, 1:].mean(dim=1))
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.head(self.features(x)))
+        return self.head(self.features(x))
 
 
 def fine_tuned(source: BeitForMaskedImageModeling, labels: Labels) -> BeitForImageClassification:
@@ -230,14 +233,14 @@ LAYOUT = Layout(
     },
     fixed={"hidden_act": "gelu", "use_mean_pooling": True},
     parts={"labels": Labels},
-    older=one_number,
+    older=unpack_sides,
     bare_prefix="beit.",
 )
 
 BLOCK, LAYER = "encoder.blocks.{}", "beit.encoder.layer.{}"
 BIAS = "relative_position_bias.relative_position_bias_table"
 KEYS = [
-    *pair("patches", "beit.embeddings.patch_embeddings.projection"),
+    *rename_pair("patches", "beit.embeddings.patch_embeddings.projection"),
     rename("cls", "beit.embeddings.cls_token"),
     rename("mask_token", "beit.embeddings.mask_token"),
     rename("positions", "beit.embeddings.position_embeddings"),
@@ -248,8 +251,8 @@ KEYS = [
     rename("bias.table", f"beit.encoder.{BIAS}"),
     drop(f"{LAYER}.attention.attention.relative_position_bias.relative_position_index"),
     drop("beit.encoder.relative_position_bias.relative_position_index"),
-    *pair("norm", "layernorm"),
-    *pair("codes", "lm_head"),
-    *pair("pool_norm", "beit.pooler.layernorm"),
-    *pair("head", "classifier"),
+    *rename_pair("norm", "layernorm"),
+    *rename_pair("codes", "lm_head"),
+    *rename_pair("pool_norm", "beit.pooler.layernorm"),
+    *rename_pair("head", "classifier"),
 ]

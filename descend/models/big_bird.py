@@ -15,31 +15,39 @@ Systems: bigbird
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from descend.models.bert import Encoded, encoder_keys, linear_keys, norm_keys, normal_init
+from descend.models._text_heads import (
+    ForMaskedLM,
+    ForPreTraining,
+    ForSequenceClassification,
+    ForTokenClassification,
+    TextEncoder,
+    WithPooler,
+)
+from descend.models.bert import encoder_keys, norm_keys
 from descend.nn.attention.big_bird import BigBirdAttention, big_bird_plan
 from descend.nn.attention.self_attention import SelfAttention
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.gelu import GELUTanh
-from descend.nn.heads import MaskedHead, Pooler
+from descend.nn.heads import MaskedHead
 from descend.nn.text_embeddings import TextEmbeddings
+from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename, tie
+from descend.weights.rules import rename, rename_pair, tie
 
 PAPER_LENGTHS, PAPER_REACH = (1024, 3072, 4096), 1024  # tokens
 
 
 @dataclass(frozen=True)
 class BigBirdConfig:
-    """The numbers of a BigBird; the defaults are those of the base size."""
+    """The configuration of a BigBird; the defaults are those of the base size."""
 
     vocab: int = 50358
     context: int = 4096
@@ -58,6 +66,9 @@ class BigBirdConfig:
     eps: float = 1e-12
     pad: int = 0
     """The token that fills up short texts."""
+    head_dropout: float | None = None
+    """Before a classifier; none: the same."""
+    labels: Labels = field(default_factory=Labels)
 
 
 def released_blocks(n: int, count: int, heads: int, seed: int) -> Tensor:
@@ -126,7 +137,7 @@ class Embeddings(TextEmbeddings):
     def forward(self, tokens: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
         segments = torch.zeros_like(tokens) if segments is None else segments
         x = self.token(tokens) + self.segment(segments) + self.position(positions)
-        return cast("Tensor", self.norm(self.drop(x)))
+        return self.norm(self.drop(x))
 
 
 class TanhHead(MaskedHead):
@@ -136,8 +147,8 @@ class TanhHead(MaskedHead):
         return F.linear(self.norm(F.gelu(self.dense(x), approximate="tanh")), embedding, self.bias)
 
 
-class BigBirdEncoder(Pretrained):
-    """Embeddings and blocks. `mask` (b, t) is true for real tokens, or holds the lengths (b)."""
+class BigBirdEncoder(TextEncoder):
+    """BERT's embeddings, dropout before their norm, and blocks that see a part of the text."""
 
     Config = BigBirdConfig
 
@@ -146,19 +157,16 @@ class BigBirdEncoder(Pretrained):
         c = self.config = config
         self.embed = Embeddings(c.vocab, c.context, c.segments, c.width, c.eps, c.dropout)
         self.encoder = Encoder(
-            Block(attention_of(c, layer), c.width, c.hidden, c.dropout, c.eps) for layer in range(c.depth)
+            Block(make_attention(c, layer), c.width, c.hidden, c.dropout, c.eps) for layer in range(c.depth)
         )
 
-    def encoded(self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """The last block's vectors (b, t, d)."""
-        t = tokens.shape[1]
-        if t > self.config.context:
-            raise ValueError(f"{t} tokens, but this model has positions for {self.config.context} (its context)")
-        x = self.embed(tokens, torch.arange(t, device=tokens.device), segments)
-        return cast("Tensor", self.encoder(x, mask))
+    @property
+    def head_dropout(self) -> float:
+        c = self.config
+        return c.dropout if c.head_dropout is None else c.head_dropout
 
 
-def attention_of(config: BigBirdConfig, layer: int) -> SelfAttention:
+def make_attention(config: BigBirdConfig, layer: int) -> SelfAttention:
     """The attention that the file asks for; a layer's number is its seed."""
     c = config
     if c.attention == "original_full":
@@ -168,50 +176,31 @@ def attention_of(config: BigBirdConfig, layer: int) -> SelfAttention:
     return ReleasedBigBird(c.width, c.heads, c.size, c.count, layer, c.context, c.dropout)
 
 
-class BigBird(BigBirdEncoder):
+class BigBird(WithPooler, BigBirdEncoder):
     """tokens (b, t) -> vectors (b, t, d) and the text's vector (b, d)"""
 
-    def __init__(self, config: BigBirdConfig):
-        super().__init__(config)
-        self.pooler = Pooler(config.width)
-        self.apply(normal_init)
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None) -> Encoded:
-        x = self.encoded(tokens, mask, segments)
-        return Encoded(x, self.pooler(x))
+class BigBirdForMaskedLM(ForMaskedLM, BigBirdEncoder):
+    """Pre-training by masked tokens alone."""
+
+    Head = TanhHead
 
 
-class BigBirdForMaskedLM(BigBirdEncoder):
-    """tokens (b, t) -> logits (b, t, v); with `at` (b, t), only at its n true positions: (n, v)"""
+class BigBirdForPreTraining(ForPreTraining, BigBirdEncoder):
+    """Both objectives of BERT."""
 
-    def __init__(self, config: BigBirdConfig):
-        super().__init__(config)
-        self.masked = TanhHead(config.width, config.vocab, config.eps)
-        self.apply(normal_init)
-
-    def forward(
-        self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None, at: Tensor | None = None
-    ) -> Tensor:
-        x = self.encoded(tokens, mask, segments)
-        return cast("Tensor", self.masked(x if at is None else x[at], self.embed.token.weight))
+    Head = TanhHead
 
 
-class BigBirdForPreTraining(BigBirdEncoder):
-    """tokens and segments (b, t) -> the logits of both objectives: (b, t, v) or (n, v), and (b, 2)"""
+class BigBirdForSequenceClassification(ForSequenceClassification, BigBirdEncoder):
+    """A class for a text; φ is the tanh GELU."""
 
-    def __init__(self, config: BigBirdConfig):
-        super().__init__(config)
-        self.masked = TanhHead(config.width, config.vocab, config.eps)
-        self.pooler = Pooler(config.width)
-        self.follows = nn.Linear(config.width, 2)
-        self.apply(normal_init)
+    def activate(self, x: Tensor) -> Tensor:
+        return F.gelu(x, approximate="tanh")
 
-    def forward(
-        self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None, at: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        x = self.encoded(tokens, mask, segments)
-        words = self.masked(x if at is None else x[at], self.embed.token.weight)
-        return words, self.follows(self.pooler(x))
+
+class BigBirdForTokenClassification(ForTokenClassification, BigBirdEncoder):
+    """A class for each token."""
 
 
 SIZES = {
@@ -233,6 +222,8 @@ ARCHITECTURES: dict[str, type[Pretrained]] = {
     "BigBirdModel": BigBird,
     "BigBirdForMaskedLM": BigBirdForMaskedLM,
     "BigBirdForPreTraining": BigBirdForPreTraining,
+    "BigBirdForSequenceClassification": BigBirdForSequenceClassification,
+    "BigBirdForTokenClassification": BigBirdForTokenClassification,
 }
 
 LAYOUT = Layout(
@@ -251,7 +242,10 @@ LAYOUT = Layout(
         "dropout": ("hidden_dropout_prob", "attention_probs_dropout_prob"),
         "eps": "layer_norm_eps",
         "pad": "pad_token_id",
+        "head_dropout": "classifier_dropout",
+        "labels": "id2label",
     },
+    parts={"labels": Labels},
     fixed={
         "hidden_act": "gelu_new",
         "use_bias": True,
@@ -266,10 +260,13 @@ LAYOUT = Layout(
 KEYS = [
     *(rename(f"pooler.dense.{p}", f"bert.pooler.{p}") for p in ("weight", "bias")),
     *encoder_keys("bert"),
-    *linear_keys("masked.dense", "cls.predictions.transform.dense"),
+    *rename_pair("masked.dense", "cls.predictions.transform.dense"),
     *norm_keys("masked.norm", "cls.predictions.transform.LayerNorm"),
     rename("masked.bias", "cls.predictions.bias"),
     tie("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
     tie("cls.predictions.decoder.bias", "cls.predictions.bias"),
-    *linear_keys("follows", "cls.seq_relationship"),
+    *rename_pair("follows", "cls.seq_relationship"),
+    *rename_pair("dense", "classifier.dense"),
+    *rename_pair("classes", "classifier.out_proj"),
+    *rename_pair("tags", "classifier"),
 ]

@@ -1,4 +1,4 @@
-"""CLIP: an image encoder and a text encoder that map into one space, where a picture lies near its caption.
+"""CLIP: an image encoder and a text encoder that map into one space, where an image lies near its caption.
 
     I = W_I image_encoder(x) / ‖·‖          T = W_T text_encoder(w) / ‖·‖           unit vectors of the joint space
     logits_ij = e^s I_i · T_j                                                       s = log 1/τ is learned
@@ -13,7 +13,7 @@ Systems: clip
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from torch.nn.functional import normalize
 
 from descend.models.clip_text_model import SIZES as TEXTS
 from descend.models.clip_text_model import TINY as TINY_TEXT
-from descend.models.clip_text_model import ClipTextConfig, ClipTextModel, text_keys
+from descend.models.clip_text_model import ClipTextConfig, ClipTextModel, make_projection, text_keys
 from descend.models.clip_vision_model import SIZES as IMAGES
 from descend.models.clip_vision_model import TINY as TINY_IMAGE
 from descend.models.clip_vision_model import ClipVisionConfig, ClipVisionModel, vision_keys
@@ -54,7 +54,7 @@ class Joint(Pretrained):
     def __init__(self, text: ClipTextConfig, width: int, scale: float):
         super().__init__()
         self.text = ClipTextModel(text)
-        self.project_text = projection(text.width, width)
+        self.project_text = make_projection(text.width, width)
         self.scale = nn.Parameter(torch.tensor(float(scale)))
 
     def encode_image(self, x: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ class Joint(Pretrained):
 
     def encode_text(self, tokens: Tensor) -> Tensor:
         """T (m, p), of length 1"""
-        return normalize(cast("Tensor", self.project_text(self.text(tokens).pooled)), dim=-1)
+        return normalize(self.project_text(self.text(tokens).pooled), dim=-1)
 
     def logits(self, images: Tensor, texts: Tensor) -> Tensor:
         """e^s I_i · T_j of encoded images (n, p) and texts (m, p): (n, m)"""
@@ -71,13 +71,6 @@ class Joint(Pretrained):
 
     def forward(self, x: Tensor, tokens: Tensor) -> Tensor:
         return self.logits(self.encode_image(x), self.encode_text(tokens))
-
-
-def projection(d: int, width: int) -> nn.Linear:
-    """W (width, d), without a bias."""
-    layer = nn.Linear(d, width, bias=False)
-    nn.init.normal_(layer.weight, std=d**-0.5)
-    return layer
 
 
 class Clip(Joint):
@@ -89,10 +82,10 @@ class Clip(Joint):
         super().__init__(config.text, config.width, config.scale)
         c = self.config = config
         self.image = ClipVisionModel(c.image)
-        self.project_image = projection(c.image.width, c.width)
+        self.project_image = make_projection(c.image.width, c.width)
 
     def encode_image(self, x: Tensor) -> Tensor:
-        return normalize(cast("Tensor", self.project_image(self.image(x).pooled)), dim=-1)
+        return normalize(self.project_image(self.image(x).pooled), dim=-1)
 
 
 ARCHITECTURES: dict[str, type[Pretrained]] = {"CLIPModel": Clip}

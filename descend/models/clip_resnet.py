@@ -13,7 +13,6 @@ Systems: clip
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -22,10 +21,9 @@ from descend.models.clip import TINY_INPUT as CLIP_INPUT
 from descend.models.clip import Joint
 from descend.models.clip_text_model import TINY as TINY_TEXT
 from descend.models.clip_text_model import ClipTextConfig, text_keys
-from descend.models.resnet_cifar import KEYS as RESNET_KEYS
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
 from descend.weights.layout import Layout
-from descend.weights.rules import rename
+from descend.weights.rules import rename, subtree
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class ClipResNet(Joint):
         self.image = ResNetCifar(ResNetCifarConfig((c.channels, c.side, c.side), c.width, c.layers, c.maps))
 
     def encode_image(self, x: Tensor) -> Tensor:
-        return normalize(cast("Tensor", self.image(x)), dim=-1)
+        return normalize(self.image(x), dim=-1)
 
 
 TINY = ClipResNetConfig(TINY_TEXT, side=8, layers=8, maps=4, width=16)
@@ -74,7 +72,7 @@ LAYOUT = Layout(
 )
 KEYS = [
     *text_keys("text."),
-    *(rename(f"image.{rule.ours}", f"image.{rule.theirs}") for rule in RESNET_KEYS),
+    subtree("image"),
     rename("project_text.weight", "text_projection.weight"),
     rename("scale", "logit_scale"),
 ]

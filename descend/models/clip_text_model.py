@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.gelu import QuickGELU
 from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, drop, rename
+from descend.weights.rules import Rule, drop, rename, rename_pair
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"quick_gelu": QuickGELU, "gelu": nn.GELU}
 LEGACY_END = 2
@@ -32,7 +32,7 @@ LEGACY_END = 2
 
 @dataclass(frozen=True)
 class ClipTextConfig:
-    """The numbers of the text encoder; the defaults are those beside ViT-B."""
+    """The configuration of the text encoder; the defaults are those beside ViT-B."""
 
     vocab: int = 49408
     context: int = 77
@@ -77,12 +77,12 @@ class ClipTextTower(Pretrained):
         c = self.config = config
         self.token = nn.Embedding(c.vocab, c.width)
         self.position = nn.Embedding(c.context, c.width)
-        self.encoder = tower(c.depth, c.width, c.heads, c.hidden, c.activation, c.eps)
+        self.encoder = make_tower(c.depth, c.width, c.heads, c.hidden, c.activation, c.eps)
         self.norm = nn.LayerNorm(c.width, c.eps)
         nn.init.normal_(self.token.weight, std=0.02)
         nn.init.normal_(self.position.weight, std=0.01)
 
-    def encoded(self, tokens: Tensor) -> Encoded:
+    def encode(self, tokens: Tensor) -> Encoded:
         """tokens (b, t) -> vectors (b, t, d) and the text's (b, d)"""
         t, c = tokens.shape[1], self.config
         if t > c.context:
@@ -97,7 +97,7 @@ class ClipTextModel(ClipTextTower):
     """tokens (b, t) -> vectors (b, t, d) and the text's (b, d)"""
 
     def forward(self, tokens: Tensor) -> Encoded:
-        return self.encoded(tokens)
+        return self.encode(tokens)
 
 
 class ClipTextModelWithProjection(ClipTextTower):
@@ -105,14 +105,20 @@ class ClipTextModelWithProjection(ClipTextTower):
 
     def __init__(self, config: ClipTextConfig):
         super().__init__(config)
-        self.project = nn.Linear(config.width, config.projected, bias=False)
-        nn.init.normal_(self.project.weight, std=config.width**-0.5)
+        self.project = make_projection(config.width, config.projected)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return cast("Tensor", self.project(self.encoded(tokens).pooled))
+        return self.project(self.encode(tokens).pooled)
 
 
-def tower(depth: int, width: int, heads: int, hidden: int, activation: str, eps: float) -> Encoder:
+def make_projection(d: int, width: int) -> nn.Linear:
+    """W (width, d) into the joint space, without a bias."""
+    layer = nn.Linear(d, width, bias=False)
+    nn.init.normal_(layer.weight, std=d**-0.5)
+    return layer
+
+
+def make_tower(depth: int, width: int, heads: int, hidden: int, activation: str, eps: float) -> Encoder:
     """Blocks with the norm first. What adds to the residual sum starts smaller by √(2 depth)."""
     if activation not in ACTIVATIONS:
         raise ValueError(f"hidden_act {activation!r} is not known, only {', '.join(ACTIVATIONS)}")
@@ -157,17 +163,12 @@ LAYOUT = Layout(
 )
 
 
-def pair(ours: str, theirs: str) -> list[Rule]:
-    """A weight and its bias."""
-    return [rename(f"{ours}.{p}", f"{theirs}.{p}") for p in ("weight", "bias")]
-
-
 def block_keys(ours: str, theirs: str) -> list[Rule]:
     """The blocks of either encoder."""
     names = {"norm_1": "layer_norm1", "norm_2": "layer_norm2", "mlp.up": "mlp.fc1", "mlp.down": "mlp.fc2"}
     names |= {f"attn.{p}": f"self_attn.{p}_proj" for p in ("q", "k", "v", "out")}
     blocks = f"{ours}encoder.blocks.{{}}", f"{theirs}encoder.layers.{{}}"
-    return [rule for a, b in names.items() for rule in pair(f"{blocks[0]}.{a}", f"{blocks[1]}.{b}")]
+    return [rule for a, b in names.items() for rule in rename_pair(f"{blocks[0]}.{a}", f"{blocks[1]}.{b}")]
 
 
 def text_keys(ours: str) -> list[Rule]:
@@ -177,7 +178,7 @@ def text_keys(ours: str) -> list[Rule]:
         rename(f"{ours}position.weight", "text_model.embeddings.position_embedding.weight"),
         drop("text_model.embeddings.position_ids"),
         *block_keys(ours, "text_model."),
-        *pair(f"{ours}norm", "text_model.final_layer_norm"),
+        *rename_pair(f"{ours}norm", "text_model.final_layer_norm"),
     ]
 
 

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from descend.models.clip_text_model import Encoded, block_keys, pair, tower
+from descend.models.clip_text_model import Encoded, block_keys, make_projection, make_tower
 from descend.nn.patches import PatchEmbedding, grid_of
 from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, drop, rename
+from descend.weights.rules import Rule, drop, rename, rename_pair
 
 
 @dataclass(frozen=True)
 class ClipVisionConfig:
-    """The numbers of the image encoder; the defaults are those of ViT-B/32."""
+    """The configuration of the image encoder; the defaults are those of ViT-B/32."""
 
     channels: int = 3
     side: int = 224
@@ -63,11 +63,11 @@ class ClipVisionTower(Pretrained):
         self.cls = nn.Parameter(torch.randn(c.width) * c.width**-0.5)
         self.position = nn.Embedding(rows * columns + 1, c.width)
         self.norm_in = nn.LayerNorm(c.width, c.eps)
-        self.encoder = tower(c.depth, c.width, c.heads, c.hidden, c.activation, c.eps)
+        self.encoder = make_tower(c.depth, c.width, c.heads, c.hidden, c.activation, c.eps)
         self.norm = nn.LayerNorm(c.width, c.eps)
         nn.init.normal_(self.position.weight, std=c.width**-0.5)
 
-    def encoded(self, x: Tensor) -> Encoded:
+    def encode(self, x: Tensor) -> Encoded:
         """images (b, c, side, side) -> vectors (b, 1 + N, d) and the image's (b, d)"""
         side = self.config.side
         if x.shape[-2:] != (side, side):
@@ -82,7 +82,7 @@ class ClipVisionModel(ClipVisionTower):
     """images (b, c, side, side) -> vectors (b, 1 + N, d), not normed, and the image's (b, d)"""
 
     def forward(self, x: Tensor) -> Encoded:
-        return self.encoded(x)
+        return self.encode(x)
 
 
 class ClipVisionModelWithProjection(ClipVisionTower):
@@ -90,11 +90,10 @@ class ClipVisionModelWithProjection(ClipVisionTower):
 
     def __init__(self, config: ClipVisionConfig):
         super().__init__(config)
-        self.project = nn.Linear(config.width, config.projected, bias=False)
-        nn.init.normal_(self.project.weight, std=config.width**-0.5)
+        self.project = make_projection(config.width, config.projected)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.project(self.encoded(x).pooled))
+        return self.project(self.encode(x).pooled)
 
 
 TINY = ClipVisionConfig(side=8, patch=4, width=32, depth=2, heads=4, hidden=48, projected=16)
@@ -139,9 +138,9 @@ def vision_keys(ours: str) -> list[Rule]:
         rename(f"{ours}cls", "vision_model.embeddings.class_embedding"),
         rename(f"{ours}position.weight", "vision_model.embeddings.position_embedding.weight"),
         drop("vision_model.embeddings.position_ids"),
-        *pair(f"{ours}norm_in", "vision_model.pre_layrnorm"),
+        *rename_pair(f"{ours}norm_in", "vision_model.pre_layrnorm"),
         *block_keys(ours, "vision_model."),
-        *pair(f"{ours}norm", "vision_model.post_layernorm"),
+        *rename_pair(f"{ours}norm", "vision_model.post_layernorm"),
     ]
 
 

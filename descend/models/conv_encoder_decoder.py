@@ -1,4 +1,4 @@
-"""Encoder-decoder convolutional network: the picture goes through a narrow code and is unfolded again.
+"""Encoder-decoder convolutional network: the image goes through a narrow code and is unfolded again.
 
     encode   h ← max-pool 2×2 of convs(h), L times;  code = convs(h)          width C 2ˡ, side / 2ᴸ
     decode   h ← convs(up(h)), L times;  output = 1×1 convolution of h
@@ -17,10 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from descend.models.unet import BUFFERS, NORMS, Convs, Norm, start
+from descend.models.unet import NORMS, Convs, NormName, start
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class ConvEncoderDecoderConfig:
     """Channels of the first level, C; each level below has twice as many."""
     depth: int = 4
     """Levels that are pooled, L."""
-    norm: Norm = "none"
+    norm: NormName = "none"
     """After each 3×3 convolution: none or batch."""
 
     def __post_init__(self) -> None:
@@ -53,13 +52,11 @@ class ConvEncoderDecoder(Pretrained):
     def __init__(self, config: ConvEncoderDecoderConfig):
         super().__init__()
         c = self.config = config
-        widths = [c.width * 2**level for level in range(c.depth + 1)]
-        self.down = nn.ModuleList(
-            Convs(n, out, 1, c.norm) for n, out in zip([c.channels, *widths], widths, strict=False)
-        )
+        widths, norm = [c.width * 2**level for level in range(c.depth + 1)], NORMS[c.norm]
+        self.down = nn.ModuleList(Convs(n, out, 1, norm) for n, out in zip([c.channels, *widths], widths, strict=False))
         self.pool = nn.MaxPool2d(2, ceil_mode=True)
         self.up = nn.ModuleList(nn.ConvTranspose2d(n, n // 2, 2, stride=2) for n in reversed(widths[1:]))
-        self.convs = nn.ModuleList(Convs(n, n, 1, c.norm) for n in reversed(widths[:-1]))
+        self.convs = nn.ModuleList(Convs(n, n, 1, norm) for n in reversed(widths[:-1]))
         self.head = nn.Conv2d(c.width, c.classes, 1)
         self.apply(start)
 
@@ -67,8 +64,7 @@ class ConvEncoderDecoder(Pretrained):
         """The code (b, C 2ᴸ, h/2ᴸ, w/2ᴸ)."""
         for convs in self.down[:-1]:
             x = self.pool(convs(x))
-        code: Tensor = self.down[-1](x)
-        return code
+        return self.down[-1](x)
 
     def maps(self, x: Tensor) -> Tensor:
         """What the head reads: (b, C, h, w)."""
@@ -82,8 +78,7 @@ class ConvEncoderDecoder(Pretrained):
 
     def decode(self, code: Tensor, height: int, width: int) -> Tensor:
         """The output of this size from the code alone."""
-        logits: Tensor = self.head(self.unfold(code)[:, :, :height, :width])
-        return logits
+        return self.head(self.unfold(code)[:, :, :height, :width])
 
     def forward(self, x: Tensor) -> Tensor:
         return self.decode(self.encode(x), *x.shape[2:])
@@ -97,12 +92,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.channels, 11, 14, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="ConvEncoderDecoder", fields={name: name for name in ("channels", "classes", "width", "depth", "norm")}
-)
-KEYS = [
-    rename(f"{layer}.{p}", f"{layer}.{p}")
-    for layer in ("down.{}.{}", "up.{}", "convs.{}.{}", "head")
-    for p in ("weight", "bias")
-]
-KEYS += [rename(f"{norm}.{b}", f"{norm}.{b}") for norm in ("down.{}.{}", "convs.{}.{}") for b in BUFFERS]
+LAYOUT = Layout("ConvEncoderDecoder")

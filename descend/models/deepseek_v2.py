@@ -33,7 +33,7 @@ from descend.weights.rules import rename, stack
 
 @dataclass(frozen=True)
 class DeepseekV2Config:
-    """The numbers of a DeepSeek-V2. `dense` layers come first; `q_rank` None: queries without a latent."""
+    """The configuration of a DeepSeek-V2. `dense` layers come first; `q_rank` None: queries without a latent."""
 
     vocab: int = 102400
     context: int = 2048
@@ -132,7 +132,7 @@ class DeepseekV2(Pretrained):
         x = self.embed(tokens)
         for block in self.blocks:
             x = block(x, angles)
-        return cast("Tensor", self.head(self.norm(x)))
+        return self.head(self.norm(x))
 
     def decoder(self) -> CachedDecoder:
         """This model with the latents in its cache."""
@@ -140,7 +140,7 @@ class DeepseekV2(Pretrained):
             LatentBlock(b.norm_1, cast("LatentAttention", b.attn), b.norm_2, b.mlp)
             for b in cast("Iterable[Block]", self.blocks)
         ]
-        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.head.weight)
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.head.weight)
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
 
 

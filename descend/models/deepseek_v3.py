@@ -28,7 +28,7 @@ from descend.weights.rules import rename
 
 @dataclass(frozen=True)
 class DeepseekV3Config:
-    """The numbers of a DeepSeek-V3; the defaults are the released ones, before the longer context."""
+    """The configuration of a DeepSeek-V3; the defaults are the released ones, before the longer context."""
 
     vocab: int = 129280
     context: int = 4096

@@ -13,7 +13,6 @@ Systems: deit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -22,25 +21,24 @@ from descend.models.vit import (
     FIELDS,
     FIXED,
     IMAGENET,
-    ImageEncoded,
+    ViT,
     ViTConfig,
     ViTEncoder,
+    ViTForImageClassification,
     encoder_keys,
     initial,
-    one_number,
-    pair,
+    unpack_sides,
 )
-from descend.nn.heads import Pooler
 from descend.nn.image_tokens import DistilledTokens
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
+from descend.weights.rules import rename, rename_pair
 
 
 @dataclass(frozen=True)
 class DeiTConfig(ViTConfig):
-    """The numbers of a ViT; the defaults are those of DeiT-Base."""
+    """The configuration of a ViT; the defaults are those of DeiT-Base."""
 
 
 class DeiTEncoder(ViTEncoder):
@@ -50,29 +48,12 @@ class DeiTEncoder(ViTEncoder):
     Tokens = DistilledTokens
 
 
-class DeiT(DeiTEncoder):
+class DeiT(ViT, DeiTEncoder):
     """images (b, c, side, side) -> vectors (b, 2 + N, d) and tanh(W h_cls + b) (b, d)"""
 
-    def __init__(self, config: DeiTConfig):
-        super().__init__(config)
-        self.pooler = Pooler(config.width)
-        self.apply(initial)
 
-    def forward(self, x: Tensor) -> ImageEncoded:
-        hidden = self.tokens(x)
-        return ImageEncoded(hidden, self.pooler(hidden))
-
-
-class DeiTForImageClassification(DeiTEncoder):
+class DeiTForImageClassification(ViTForImageClassification, DeiTEncoder):
     """images (b, c, side, side) -> logits (b, classes), from the class token alone: fine-tuning without a teacher"""
-
-    def __init__(self, config: DeiTConfig):
-        super().__init__(config)
-        self.head = nn.Linear(config.width, len(config.labels))
-        self.apply(initial)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.head(self.features(x)))
 
 
 class DeiTForImageClassificationWithTeacher(DeiTEncoder):
@@ -124,14 +105,14 @@ LAYOUT = Layout(
     fields=FIELDS,
     fixed=FIXED,
     parts={"labels": Labels},
-    older=one_number,
+    older=unpack_sides,
     bare_prefix="deit.",
 )
 
 KEYS = [
     *encoder_keys("deit"),
     rename("embed.distil", "deit.embeddings.distillation_token"),
-    *pair("head", "classifier"),
-    *pair("class_head", "cls_classifier"),
-    *pair("distil_head", "distillation_classifier"),
+    *rename_pair("head", "classifier"),
+    *rename_pair("class_head", "cls_classifier"),
+    *rename_pair("distil_head", "distillation_classifier"),
 ]

@@ -27,12 +27,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.models.unet import BUFFERS, NORMS, Norm
+from descend.models.unet import NORMS, Norm, NormName
 from descend.models.vgg import VGG
 from descend.nn.init import he, normal_
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class FCNConfig:
     """Pixels of the image in one pixel of the map that is scaled up last: 32, 16 or 8."""
     dropout: float = 0.5
     """After fc6 and fc7."""
-    norm: Norm = "none"
+    norm: NormName = "none"
     """After each 3×3 convolution: none, as in the paper, or batch, to learn from scratch."""
 
     def __post_init__(self) -> None:
@@ -87,7 +86,7 @@ class Stage(nn.Sequential):
         layers: list[nn.Module] = []
         for i in range(n):
             convolution = nn.Conv2d(width if i else channels, width, 3, padding=1)
-            layers += [convolution, NORMS[norm](width), nn.ReLU(inplace=True)]
+            layers += [convolution, norm(width), nn.ReLU(inplace=True)]
         super().__init__(*layers, nn.MaxPool2d(2, ceil_mode=True))
 
 
@@ -125,7 +124,7 @@ class FCN(Pretrained):
         super().__init__()
         c = self.config = config
         self.stages = nn.ModuleList(
-            Stage(n, width, convs, c.norm)
+            Stage(n, width, convs, NORMS[c.norm])
             for n, width, convs in zip((c.channels, *c.widths), c.widths, c.convs, strict=False)
         )
         self.fc6 = nn.Conv2d(c.widths[-1], c.hidden, c.kernel, padding=c.kernel // 2)
@@ -190,19 +189,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.channels, 19, 22, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="FCN",
-    fields={
-        name: name
-        for name in ("channels", "classes", "widths", "convs", "hidden", "kernel", "stride", "dropout", "norm")
-    },
-)
-KEYS = [
-    *(
-        rename(f"{layer}.{p}", f"{layer}.{p}")
-        for layer in ("stages.{}.{}", "fc6", "fc7", "score", "scores.{}")
-        for p in ("weight", "bias")
-    ),
-    rename("twice.{}.weight", "twice.{}.weight"),
-    *(rename(f"stages.{{}}.{{}}.{b}", f"stages.{{}}.{{}}.{b}") for b in BUFFERS),
-]
+LAYOUT = Layout("FCN")

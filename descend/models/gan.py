@@ -19,12 +19,11 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
 class GANConfig:
-    """The numbers of both players."""
+    """The configuration of both players."""
 
     latent: int = 2
     """Numbers of noise for a point."""
@@ -80,9 +79,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.latent, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(architecture="Generator", fields={name: name for name in ("latent", "outputs", "width", "depth")})
-
-KEYS = [
-    *(rename(f"hidden.{{}}.{p}", f"hidden.{{}}.{p}") for p in ("weight", "bias")),
-    *(rename(f"out.{p}", f"out.{p}") for p in ("weight", "bias")),
-]
+LAYOUT = Layout("Generator")

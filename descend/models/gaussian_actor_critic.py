@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from descend.models.actor_critic import Tower
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.observations, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="GaussianActorCritic",
-    fields={name: name for name in ("observations", "actions", "width", "depth")},
-)
-
-KEYS = [
-    *(rename(f"{t}.hidden.{{}}.{p}", f"{t}.hidden.{{}}.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
-    *(rename(f"{t}.out.{p}", f"{t}.out.{p}") for t in ("actor", "critic") for p in ("weight", "bias")),
-    rename("log_sigma", "log_sigma"),
-]
+LAYOUT = Layout("GaussianActorCritic")

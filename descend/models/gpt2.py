@@ -7,8 +7,8 @@
 
 The projections back into the residual stream start smaller by 1/√N, N = 2·depth residual layers, so that the sum of
 N terms keeps the scale of one. GELU is the tanh form that was released; the exact form differs by up to 4.7e-4.
-Parameters: V d + context d + depth (12 d² + 13 d) + 2 d. Erratum: DLN prints 117M, 345M and 762M, the counting mistake
-of the original paper; the sizes are 124.4M, 354.8M, 774.0M and 1557.6M.
+Parameters: V d + context d + depth (12 d² + 13 d) + 2 d with the usual hidden width, 4 d. Erratum: DLN prints 117M,
+345M and 762M, the counting mistake of the original paper; the sizes are 124.4M, 354.8M, 774.0M and 1557.6M.
 GPT-3 is the same function, larger and with 2048 positions (its alternating sparse layers change no count). Two rows of
 its table do not fit: 24 heads of 128 are not the XL's width 2048 (here 16 heads), 5140 is not 40 · 128 (here 5120).
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from descend.nn.attention.multi_head import CausalSelfAttention
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
+from descend.nn.residual import add_pre_norm
 from descend.theory.residual import residual_layers, residual_scale
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -36,7 +37,7 @@ from descend.weights.rules import drop, rename, tie, transpose
 
 @dataclass(frozen=True)
 class GPT2Config:
-    """The numbers of a GPT-2; the defaults are the smallest released one."""
+    """The configuration of a GPT-2; the defaults are the smallest released one."""
 
     vocab: int = 50257
     context: int = 1024
@@ -45,22 +46,24 @@ class GPT2Config:
     heads: int = 12
     dropout: float = 0.1
     eps: float = 1e-5
+    hidden: int | None = None
+    """Of the feed-forward part; none: 4 · width."""
 
 
 class Block(nn.Module):
     """y = x + attention(norm(x)),  x' = y + mlp(norm(y))"""
 
-    def __init__(self, width: int, heads: int, dropout: float, eps: float):
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float, eps: float):
         super().__init__()
         self.ln_1 = nn.LayerNorm(width, eps)
         self.attn = CausalSelfAttention(width, heads, dropout)
         self.ln_2 = nn.LayerNorm(width, eps)
-        self.mlp = MLP(width, 4 * width, GELUTanh())
+        self.mlp = MLP(width, hidden, GELUTanh())
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.drop(self.attn(self.ln_1(x)))
-        return x + self.drop(self.mlp(self.ln_2(x)))
+        attention, mlp = (lambda n: self.drop(self.attn(n))), (lambda n: self.drop(self.mlp(n)))
+        return add_pre_norm(x, self.ln_1, attention, self.ln_2, mlp)
 
 
 class GPT2(Pretrained):
@@ -74,10 +77,10 @@ class GPT2(Pretrained):
         self.wte = nn.Embedding(c.vocab, c.width)
         self.wpe = nn.Embedding(c.context, c.width)
         self.drop = nn.Dropout(c.dropout)
-        blocks = [Block(c.width, c.heads, c.dropout, c.eps) for _ in range(c.depth)]
+        blocks = [Block(c.width, c.heads, c.hidden or 4 * c.width, c.dropout, c.eps) for _ in range(c.depth)]
         self.h = nn.ModuleList(blocks)
         self.ln_f = nn.LayerNorm(c.width, c.eps)
-        self.apply(normal_init)
+        self.apply(draw_normal)
         for block in blocks:
             for out in (block.attn.out, block.mlp.down):
                 nn.init.normal_(out.weight, std=0.02 * residual_scale(residual_layers(c.depth)))
@@ -101,7 +104,7 @@ class GPT2(Pretrained):
         return CachedDecoder(Ends(self.embed, self.ln_f, self.wte.weight), blocks, self.config.context)
 
 
-def normal_init(module: nn.Module) -> None:
+def draw_normal(module: nn.Module) -> None:
     """Weights N(0, 0.02²), biases 0, as released."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=0.02)
@@ -140,6 +143,13 @@ PARAMETERS |= {
 }
 TINY = GPT2Config(vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0)
 
+
+def rename_activation(values: dict[str, Any]) -> dict[str, Any]:
+    """The tanh GELU has two names."""
+    is_tanh = values.get("activation_function") == "gelu_pytorch_tanh"
+    return values | {"activation_function": "gelu_new"} if is_tanh else values
+
+
 LAYOUT = Layout(
     architecture="GPT2LMHeadModel",
     fields={
@@ -150,10 +160,11 @@ LAYOUT = Layout(
         "heads": "n_head",
         "dropout": ("resid_pdrop", "embd_pdrop", "attn_pdrop"),
         "eps": "layer_norm_epsilon",
+        "hidden": "n_inner",
     },
+    older=rename_activation,
     fixed={
         "activation_function": "gelu_new",
-        "n_inner": None,
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
         "reorder_and_upcast_attn": False,

@@ -69,7 +69,7 @@ def mixed_a(u: Unit, n: int, pooled: int) -> Branches:
         u(n, 64, *POINT),
         nn.Sequential(u(n, 48, *POINT), u(48, 64, 5, 1, 2)),
         nn.Sequential(u(n, 64, *POINT), u(64, 96, *THREE), u(96, 96, *THREE)),
-        averaged(u, n, pooled),
+        make_pool_branch(u, n, pooled),
     ])  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def mixed_c(u: Unit, n: int, m: int) -> Branches:
         u(n, 192, *POINT),
         nn.Sequential(u(n, m, *POINT), u(m, m, *FLAT), u(m, 192, *UPRIGHT)),
         nn.Sequential(*twice),
-        averaged(u, n, 192),
+        make_pool_branch(u, n, 192),
     ])  # fmt: skip
 
 
@@ -102,18 +102,18 @@ def mixed_d(u: Unit, n: int) -> Branches:
 def mixed_e(u: Unit, n: int) -> Branches:
     return Branches([
         u(n, 320, *POINT),
-        nn.Sequential(u(n, 384, *POINT), crossed(u)),
-        nn.Sequential(u(n, 448, *POINT), u(448, 384, *THREE), crossed(u)),
-        averaged(u, n, 192),
+        nn.Sequential(u(n, 384, *POINT), make_cross(u)),
+        nn.Sequential(u(n, 448, *POINT), u(448, 384, *THREE), make_cross(u)),
+        make_pool_branch(u, n, 192),
     ])  # fmt: skip
 
 
-def averaged(u: Unit, inputs: int, outputs: int) -> nn.Sequential:
+def make_pool_branch(u: Unit, inputs: int, outputs: int) -> nn.Sequential:
     """The mean of 3×3 places, then 1×1."""
     return nn.Sequential(nn.AvgPool2d(3, 1, 1), u(inputs, outputs, *POINT))
 
 
-def crossed(u: Unit) -> Branches:
+def make_cross(u: Unit) -> Branches:
     """A 1×3 beside a 3×1 convolution."""
     return Branches([u(384, 384, (1, 3), 1, (0, 1)), u(384, 384, (3, 1), 1, (1, 0))])
 
@@ -125,7 +125,7 @@ def unit(inputs: int, outputs: int, kernel: Side, stride: int = 1, padding: Side
     return ConvUnit(conv, nn.ReLU(inplace=True), eps=0.001)
 
 
-def scaled(width: float) -> Unit:
+def make_unit(width: float) -> Unit:
     """Units whose numbers of channels are multiplied by `width`."""
 
     def u(inputs: int, outputs: int, kernel: Side, stride: int, padding: Side) -> ConvUnit:
@@ -142,7 +142,7 @@ class InceptionV3(Pretrained):
     def __init__(self, config: InceptionV3Config):
         super().__init__()
         c = self.config = config
-        u = scaled(c.width)
+        u = make_unit(c.width)
         self.stem = nn.Sequential(
             unit(c.channels, int(32 * c.width), 3, stride=2), u(32, 32, 3, 1, 0), u(32, 64, *THREE),
             nn.MaxPool2d(3, 2), u(64, 80, *POINT), u(80, 192, 3, 1, 0), nn.MaxPool2d(3, 2),
@@ -155,16 +155,14 @@ class InceptionV3(Pretrained):
 
     def maps(self, x: Tensor) -> Tensor:
         """The maps of the last module, 8×8 for 299×299 pixels."""
-        y: Tensor = self.to_8(self.to_17(self.stem(x)))
-        return y
+        return self.to_8(self.to_17(self.stem(x)))
 
     def features(self, x: Tensor) -> Tensor:
         """Their mean over places: 2048 numbers."""
         return self.maps(x).mean((2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.dropout(self.features(x)))
-        return y
+        return self.head(self.dropout(self.features(x)))
 
 
 class Auxiliary(nn.Module):
@@ -173,12 +171,11 @@ class Auxiliary(nn.Module):
     def __init__(self, width: float, classes: int):
         super().__init__()
         self.pool = nn.AvgPool2d(5, 3)
-        self.units = nn.Sequential(scaled(width)(768, 128, *POINT), scaled(width)(128, 768, 5, 1, 0))
+        self.units = nn.Sequential(make_unit(width)(768, 128, *POINT), make_unit(width)(128, 768, 5, 1, 0))
         self.head = nn.Linear(int(768 * width), classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.units(self.pool(x)).mean((2, 3)))
-        return y
+        return self.head(self.units(self.pool(x)).mean((2, 3)))
 
 
 class InceptionV3WithAuxiliary(InceptionV3):
@@ -208,7 +205,7 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(4, 2, 107, 111, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(architecture="InceptionV3", fields={n: n for n in ("channels", "classes", "width", "dropout")})
+LAYOUT = Layout("InceptionV3")
 
 STEM = {0: "Conv2d_1a_3x3", 1: "Conv2d_2a_3x3", 2: "Conv2d_2b_3x3", 4: "Conv2d_3b_1x1", 5: "Conv2d_4a_3x3"}
 DOUBLE = {"2.0": "branch3x3dbl_1", "2.1": "branch3x3dbl_2"}
@@ -251,4 +248,3 @@ TORCHVISION = [
     ),
 ]
 """Names of torchvision's file (`descend.weights.flat`). The network without the auxiliary classifier leaves it out."""
-KEYS = [rename(rule.ours, rule.ours) for rule in TORCHVISION]

@@ -22,7 +22,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -73,18 +72,15 @@ class LeNet(Pretrained):
     def maps(self, x: Tensor) -> Tensor:
         """s4"""
         x = self.pool(self.c1(x).tanh())
-        y: Tensor = self.pool(self.c3(x).tanh())
-        return y
+        return self.pool(self.c3(x).tanh())
 
     def features(self, x: Tensor) -> Tensor:
         """f6"""
         x = self.f5(self.maps(x).flatten(1)).tanh()
-        y: Tensor = self.f6(x).tanh()
-        return y
+        return self.f6(x).tanh()
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.out(self.features(x))
-        return y
+        return self.out(self.features(x))
 
 
 SIZES = {"lenet-5": LeNetConfig()}
@@ -97,6 +93,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(architecture="LeNet", fields={name: name for name in ("image", "classes", "kernel")})
-
-KEYS = [rename(f"{layer}.{p}", f"{layer}.{p}") for layer in ("c1", "c3", "f5", "f6", "out") for p in ("weight", "bias")]
+LAYOUT = Layout("LeNet")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import torch
@@ -23,6 +24,7 @@ from descend.nn.attention.multi_head import Attention
 from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
+from descend.nn.residual import add_pre_norm
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, untied
@@ -30,7 +32,7 @@ from descend.weights.rules import drop, rename, untied
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """The numbers of a LLaMA; the defaults are those of the first 7B."""
+    """The configuration of a LLaMA; the defaults are those of the first 7B."""
 
     vocab: int = 32000
     context: int = 2048
@@ -42,21 +44,28 @@ class LlamaConfig:
     eps: float = 1e-6
     rope: Rope = field(default_factory=Rope)
     tied: bool = False
+    head_size: int | None = None
+    """None: width / heads."""
+
+    @property
+    def size(self) -> int:
+        """d_k of a head."""
+        return self.head_size or self.width // self.heads
 
 
 class Block(nn.Module):
     """y = x + attention(norm(x)),  x' = y + mlp(norm(y))"""
 
-    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int, eps: float):
+    def __init__(self, width: int, attn: Attention, hidden: int, eps: float):
         super().__init__()
         self.norm_1 = nn.RMSNorm(width, eps)
-        self.attn = Attention(width, heads, kv_heads, bias=False)
+        self.attn = attn
         self.norm_2 = nn.RMSNorm(width, eps)
         self.mlp = GatedMLP(width, hidden, nn.SiLU())
 
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
-        x = x + self.attn(self.norm_1(x), causal=True, angles=angles)
-        return x + self.mlp(self.norm_2(x))
+        attention = lambda n: self.attn(n, causal=True, angles=angles)
+        return add_pre_norm(x, self.norm_1, attention, self.norm_2, self.mlp)
 
 
 class Llama(Pretrained):
@@ -68,7 +77,8 @@ class Llama(Pretrained):
         super().__init__()
         c = self.config = config
         self.embed = nn.Embedding(c.vocab, c.width)
-        self.blocks = nn.ModuleList(Block(c.width, c.heads, c.kv_heads, c.hidden, c.eps) for _ in range(c.depth))
+        attention = partial(Attention, c.width, c.heads, c.kv_heads, c.head_size, bias=False)
+        self.blocks = nn.ModuleList(Block(c.width, attention(), c.hidden, c.eps) for _ in range(c.depth))
         self.norm = nn.RMSNorm(c.width, c.eps)
         self.head = None if c.tied else nn.Linear(c.width, c.vocab, bias=False)
         for module in self.modules():
@@ -80,7 +90,7 @@ class Llama(Pretrained):
         if t > c.rope.reach(c.context):
             raise ValueError(f"{t} tokens, but this model has positions for {c.context} (its context)")
         positions = torch.arange(t, device=tokens.device)
-        x, angles = self.embed(tokens), c.rope.angles(positions, c.width // c.heads, c.context)
+        x, angles = self.embed(tokens), c.rope.angles(positions, c.size, c.context)
         for block in self.blocks:
             x = block(x, angles)
         return nn.functional.linear(self.norm(x), self.unembedding())
@@ -92,7 +102,7 @@ class Llama(Pretrained):
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""
         blocks = [DecodingBlock(b.norm_1, b.attn, b.norm_2, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
-        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.unembedding())
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding())
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
 
 
@@ -138,6 +148,7 @@ LAYOUT = Layout(
         "eps": "rms_norm_eps",
         "rope": "rope_parameters",
         "tied": "tie_word_embeddings",
+        "head_size": "head_dim",
     },
     parts={"rope": Rope},
     older=rope_of_older_files,

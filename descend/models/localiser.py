@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import BATCH_NORM, rename
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(architecture="Localiser", fields={name: name for name in ("image", "classes", "widths")})
-
-KEYS = [
-    rename("layers.{}.conv.weight", "layers.{}.conv.weight"),
-    *(rename(f"layers.{{}}.norm.{p}", f"layers.{{}}.norm.{p}") for p in BATCH_NORM),
-    *(rename(f"{layer}.{p}", f"{layer}.{p}") for layer in ("box", "head") for p in ("weight", "bias")),
-]
+LAYOUT = Layout("Localiser")

@@ -6,10 +6,10 @@
 Per layer O(T (w + g) d) instead of O(T² d). With w ≥ T − 1 it is the full encoder. A dependency further than L w tokens
 away cannot pass through L windows; through one global token it passes in two layers.
 
-Which tokens are global: `roles` (b, t) is 0 for padding, 1 for a token, 2 for a global one. The classifier takes the
+Which tokens are global: `mask` (b, t) is 0 for padding, 1 for a token, 2 for a global one. The classifier takes the
 first token by itself, question answering the question (all before the first separator); masked language modelling has
-none unless it is told. Global rows have projections of their own, as released; MF 35.5 and its cost take the same ones
-(`descend.nn.attention.sliding_window.GlobalWindow`). The released model has no dilation (`WindowAttention` has it).
+none unless it is told. Global rows have projections of their own, and no window is dilated, as released. MF 35.5 and
+its cost take the same projections for both, and allow dilation: `descend.models.longformer_shared`.
 
 Systems: longformer
 """
@@ -17,21 +17,27 @@ Systems: longformer
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from descend.models.bert import Encoded, encoder_keys, linear_keys, normal_init
-from descend.models.roberta import positions
-from descend.nn.attention.sliding_window import SeparateGlobalWindow
+from descend.models._text_heads import (
+    ForMaskedLM,
+    ForQuestionAnswering,
+    ForSequenceClassification,
+    ForTokenClassification,
+    TextEncoder,
+    WithPooler,
+)
+from descend.models.roberta import language_keys, positions
+from descend.nn.attention.sliding_window import GlobalWindow, SeparateGlobalWindow
 from descend.nn.encoder import Encoder, EncoderBlock
-from descend.nn.heads import MaskedHead, Pooler, SpanHead
 from descend.nn.text_embeddings import TextEmbeddings
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename, tie
+from descend.weights.rules import rename_pair
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class LongformerConfig:
-    """The numbers of a Longformer; what a file leaves out takes these defaults."""
+    """The configuration of a Longformer; what a file leaves out takes these defaults."""
 
     vocab: int = 30522
     context: int = 512
@@ -84,13 +90,13 @@ class LongformerConfig:
 class Block(EncoderBlock):
     """An encoder block with a window and global tokens in the place of full attention."""
 
-    def __init__(self, width: int, heads: int, hidden: int, radius: int, dropout: float, eps: float):
+    def __init__(self, attn: GlobalWindow, width: int, heads: int, hidden: int, dropout: float, eps: float):
         super().__init__(width, heads, hidden, nn.GELU(), dropout, eps)
-        self.attn = SeparateGlobalWindow(width, heads, radius, dropout)
+        self.attn = attn
 
 
-class LongformerEncoder(Pretrained):
-    """Embeddings and blocks. `roles` (b, t): 0 padding, 1 token, 2 global token; none: all are tokens."""
+class LongformerEncoder(TextEncoder):
+    """Embeddings and blocks. `mask` (b, t): 0 padding, 1 token, 2 global token; none: all are tokens."""
 
     Config = LongformerConfig
 
@@ -99,76 +105,60 @@ class LongformerEncoder(Pretrained):
         c = self.config = config
         self.embed = TextEmbeddings(c.vocab, c.context, c.segments, c.width, c.eps, c.dropout)
         self.encoder = Encoder(
-            Block(c.width, c.heads, c.hidden, radius, c.dropout, c.eps) for radius in c.windows.radii(c.depth)
+            Block(attn, c.width, c.heads, c.hidden, c.dropout, c.eps) for attn in self.attentions(config)
         )
 
-    def encoded(self, tokens: Tensor, roles: Tensor | None = None) -> Tensor:
-        """The last block's vectors (b, t, d)."""
-        c, t = self.config, tokens.shape[1]
-        longest = c.context - c.pad - 1
-        if t > longest:
-            raise ValueError(f"{t} tokens, but this model has positions for {longest} (its context without the offset)")
-        x = self.embed(tokens, positions(tokens, c.pad))
+    def attentions(self, config: LongformerConfig) -> list[GlobalWindow]:
+        """The attention of each layer: here with projections of their own for the global rows."""
+        c = config
+        return [SeparateGlobalWindow(c.width, c.heads, radius, c.dropout) for radius in c.windows.radii(c.depth)]
+
+    @property
+    def longest(self) -> int:
+        """The most tokens of a text: the first pad + 1 rows of the position table are not used."""
+        return self.config.context - self.config.pad - 1
+
+    def positions(self, tokens: Tensor) -> Tensor:
+        return positions(tokens, self.config.pad)
+
+    def choose_global(self, tokens: Tensor) -> Tensor | None:
+        """True (b, t) at the tokens that are global in any case."""
+        return None
+
+    def hidden(self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
+        chosen = self.choose_global(tokens)
+        if chosen is not None:
+            mask = (torch.ones_like(tokens) if mask is None else mask).masked_fill(chosen, 2)
+        x = self.embed_tokens(tokens, segments)
         for block in self.encoder.blocks:
-            x = block(x, None if roles is None else roles[:, None, None])
-        return cast("Tensor", x)
+            x = block(x, None if mask is None else mask[:, None, None])
+        return x
 
 
-class Longformer(LongformerEncoder):
+class Longformer(WithPooler, LongformerEncoder):
     """tokens (b, t) -> vectors (b, t, d) and the text's vector (b, d)"""
 
-    def __init__(self, config: LongformerConfig):
-        super().__init__(config)
-        self.pooler = Pooler(config.width)
-        self.apply(normal_init)
 
-    def forward(self, tokens: Tensor, roles: Tensor | None = None) -> Encoded:
-        x = self.encoded(tokens, roles)
-        return Encoded(x, self.pooler(x))
+class LongformerForMaskedLM(ForMaskedLM, LongformerEncoder):
+    """Pre-training."""
 
 
-class LongformerForMaskedLM(LongformerEncoder):
-    """tokens (b, t) -> logits (b, t, v); with `at` (b, t), only at its n true positions: (n, v)"""
+class LongformerForSequenceClassification(ForSequenceClassification, LongformerEncoder):
+    """A class for a text; the first token is global."""
 
-    def __init__(self, config: LongformerConfig):
-        super().__init__(config)
-        self.masked = MaskedHead(config.width, config.vocab, config.eps)
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, roles: Tensor | None = None, at: Tensor | None = None) -> Tensor:
-        x = self.encoded(tokens, roles)
-        return cast("Tensor", self.masked(x if at is None else x[at], self.embed.token.weight))
+    def choose_global(self, tokens: Tensor) -> Tensor:
+        return (torch.arange(tokens.shape[1], device=tokens.device) == 0).expand_as(tokens)
 
 
-class LongformerForSequenceClassification(LongformerEncoder):
-    """tokens (b, t) -> logits (b, classes): U drop(tanh(W drop(x_1) + b)) + c; the first token is global"""
-
-    def __init__(self, config: LongformerConfig):
-        super().__init__(config)
-        self.drop = nn.Dropout(config.dropout)
-        self.dense = nn.Linear(config.width, config.width)
-        self.classes = nn.Linear(config.width, len(config.labels))
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, roles: Tensor | None = None) -> Tensor:
-        first = torch.arange(tokens.shape[1], device=tokens.device) == 0
-        roles = (torch.ones_like(tokens) if roles is None else roles).masked_fill(first, 2)
-        x = self.drop(self.encoded(tokens, roles)[:, 0])
-        return cast("Tensor", self.classes(self.drop(torch.tanh(self.dense(x)))))
+class LongformerForTokenClassification(ForTokenClassification, LongformerEncoder):
+    """A class for each token."""
 
 
-class LongformerForQuestionAnswering(LongformerEncoder):
-    """[CLS] question [SEP] passage .. (b, t) -> logits of the answer's start and end (b, t); the question is global"""
+class LongformerForQuestionAnswering(ForQuestionAnswering, LongformerEncoder):
+    """[CLS] question [SEP] passage ..: where the answer starts and ends; the question is global."""
 
-    def __init__(self, config: LongformerConfig):
-        super().__init__(config)
-        self.span = SpanHead(config.width)
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, roles: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        question = (tokens == self.config.sep).cumsum(dim=1) == 0
-        roles = (torch.ones_like(tokens) if roles is None else roles).masked_fill(question, 2)
-        return cast("tuple[Tensor, Tensor]", self.span(self.encoded(tokens, roles)))
+    def choose_global(self, tokens: Tensor) -> Tensor:
+        return (tokens == self.config.sep).cumsum(dim=1) == 0
 
 
 SIZES = {
@@ -184,17 +174,18 @@ TINY = LongformerConfig(
 
 
 def TINY_INPUT() -> tuple[Tensor, Tensor]:
-    """Tokens and roles, with a global token and padding."""
+    """Tokens and mask, with a global token and padding."""
     tokens = torch.randint(3, 61, (2, 13), generator=torch.Generator().manual_seed(0))
-    roles = torch.ones_like(tokens)
-    roles[:, 0], roles[1, -3:] = 2, 0
-    return tokens, roles
+    mask = torch.ones_like(tokens)
+    mask[:, 0], mask[1, -3:] = 2, 0
+    return tokens, mask
 
 
 ARCHITECTURES: dict[str, type[Pretrained]] = {
     "LongformerModel": Longformer,
     "LongformerForMaskedLM": LongformerForMaskedLM,
     "LongformerForSequenceClassification": LongformerForSequenceClassification,
+    "LongformerForTokenClassification": LongformerForTokenClassification,
     "LongformerForQuestionAnswering": LongformerForQuestionAnswering,
 }
 
@@ -223,14 +214,6 @@ LAYOUT = Layout(
 SELF = "longformer.encoder.layer.{}.attention.self"
 GLOBAL = {"q_global": "query_global", "k_global": "key_global", "v_global": "value_global"}
 KEYS = [
-    *encoder_keys("longformer"),
-    *(r for a, b in GLOBAL.items() for r in linear_keys(f"encoder.blocks.{{}}.attn.{a}", f"{SELF}.{b}")),
-    *linear_keys("masked.dense", "lm_head.dense"),
-    *linear_keys("masked.norm", "lm_head.layer_norm"),
-    rename("masked.bias", "lm_head.bias"),
-    tie("lm_head.decoder.weight", "longformer.embeddings.word_embeddings.weight"),
-    tie("lm_head.decoder.bias", "lm_head.bias"),
-    *linear_keys("dense", "classifier.dense"),
-    *linear_keys("classes", "classifier.out_proj"),
-    *linear_keys("span", "qa_outputs"),
+    *language_keys("longformer"),
+    *(r for a, b in GLOBAL.items() for r in rename_pair(f"encoder.blocks.{{}}.attn.{a}", f"{SELF}.{b}")),
 ]

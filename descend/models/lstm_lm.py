@@ -2,9 +2,10 @@
 
     x_t = E[w_t],   h_t = cell(h_{t-1}, x_t),   logits_t = W_hy h_t + b_y,   p(w_{t+1} | w_1 .. w_t) = softmax(logits_t)
 
-`cell` is an RNN, an LSTM or a GRU, `depth` of them stacked; the parameters do not depend on the length. `context` is
-the window it is trained on: a text may be longer, and with `descend.tasks.truncated` the state goes on from window to
-window. DLN's next word, its music (notes as words) and VOM's vanilla network are this model.
+`cell` is an RNN, an LSTM, torch's GRU or one of the books' (`descend.nn.recurrent.stepwise`), `depth` of them stacked;
+the parameters do not depend on the length. `context` is the window it is trained on: a text may be longer, and with
+`descend.tasks.truncated` the state goes on from window to window. DLN's next word, its music (notes as words) and VOM's
+vanilla network are this model.
 
 Systems: rnn-task-heads, vanilla-rnn, lstm, gru
 """
@@ -12,22 +13,21 @@ Systems: rnn-task-heads, vanilla-rnn, lstm, gru
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from descend.nn.decoding.stateful import StatefulDecoder, right
+from descend.nn.decoding.stateful import StatefulDecoder, pad_right
 from descend.nn.recurrent.layers import Cell, Recurrent
 from descend.ops.sequences import last
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
+from descend.weights.rules import subtree
 
 
 @dataclass(frozen=True)
 class RecurrentLMConfig:
-    """The numbers of a recurrent language model."""
+    """The configuration of a recurrent language model."""
 
     vocab: int = 10000
     context: int = 128
@@ -68,7 +68,7 @@ class RecurrentLM(Pretrained):
         """This model with its state, as `descend.sampling` writes with it."""
 
         def begin(tokens: Tensor, pad: Tensor) -> tuple[Tensor, Tensor]:
-            tokens, lengths = right(tokens, pad)
+            tokens, lengths = pad_right(tokens, pad)
             h, state = self.layers(self.embed(tokens), None, lengths)
             return self.head(last(h, lengths)), state
 
@@ -81,23 +81,11 @@ class RecurrentLM(Pretrained):
     @torch.no_grad()
     def states(self, tokens: Tensor) -> Tensor:
         """h (b, t, d) after every token: what the net remembers."""
-        return cast("Tensor", self.layers(self.embed(tokens))[0])
+        return self.layers(self.embed(tokens))[0]
 
 
 TINY = RecurrentLMConfig(vocab=61, context=24, width=20, depth=2)
 
-LAYOUT = Layout(
-    architecture="RecurrentLM",
-    fields={name: name for name in ("vocab", "context", "width", "depth", "dropout", "cell")},
-)
+LAYOUT = Layout("RecurrentLM")
 
-KEYS = [
-    rename("embed.weight", "embed.weight"),
-    *(
-        rename(f"layers.layers.{p}_{part}_l{{}}", f"layers.{p}_{part}_l{{}}")
-        for p in ("weight", "bias")
-        for part in ("ih", "hh")
-    ),
-    rename("head.weight", "head.weight"),
-    rename("head.bias", "head.bias"),
-]
+KEYS = [subtree("embed"), subtree("layers.layers", "layers"), subtree("head")]

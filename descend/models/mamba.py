@@ -30,7 +30,7 @@ SMALLEST, LARGEST, FLOOR = 1e-3, 1e-1, 1e-4  # of Δ at the start
 
 @dataclass(frozen=True)
 class MambaConfig:
-    """The numbers of a Mamba; the defaults are those of the published format."""
+    """The configuration of a Mamba; the defaults are those of the published format."""
 
     vocab: int = 50280
     width: int = 768
@@ -53,7 +53,7 @@ class Block(nn.Module):
         self.mixer = Selective(width, inner, state, places, rank)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + cast("Tensor", self.mixer(self.norm(x)))
+        return x + self.mixer(self.norm(x))
 
 
 class Mamba(Pretrained):

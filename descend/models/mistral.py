@@ -22,14 +22,15 @@ from descend.nn.attention.causal_window import WindowAttention
 from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
+from descend.nn.residual import add_pre_norm
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import drop, rename
+from descend.weights.rules import drop, rename, untied
 
 
 @dataclass(frozen=True)
 class MistralConfig:
-    """The numbers of a Mistral; `window` None: every position before."""
+    """The configuration of a Mistral; `window` None: every position before."""
 
     vocab: int = 32000
     context: int = 131072
@@ -42,6 +43,7 @@ class MistralConfig:
     window: int | None = 4096
     eps: float = 1e-6
     rope: Rope = field(default_factory=Rope)
+    tied: bool = False
 
 
 class Block(nn.Module):
@@ -53,8 +55,7 @@ class Block(nn.Module):
         self.norm_2, self.mlp = nn.RMSNorm(width, eps), mlp
 
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
-        x = x + self.attn(self.norm_1(x), angles)
-        return cast("Tensor", x + self.mlp(self.norm_2(x)))
+        return add_pre_norm(x, self.norm_1, lambda n: self.attn(n, angles), self.norm_2, self.mlp)
 
 
 class Mistral(Pretrained):
@@ -69,7 +70,7 @@ class Mistral(Pretrained):
         blocks = (Block(c.width, self.attention(), self.feed_forward(), c.eps) for _ in range(c.depth))
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.RMSNorm(c.width, c.eps)
-        self.head = nn.Linear(c.width, c.vocab, bias=False)
+        self.head = None if c.tied else nn.Linear(c.width, c.vocab, bias=False)
         for p in self.parameters():
             if p.dim() > 1:
                 nn.init.normal_(p, std=0.02)
@@ -89,7 +90,11 @@ class Mistral(Pretrained):
         x, angles = self.embed(tokens), c.rope.angles(torch.arange(t, device=tokens.device), size, c.context)
         for block in self.blocks:
             x = block(x, angles)
-        return cast("Tensor", self.head(self.norm(x)))
+        return nn.functional.linear(self.norm(x), self.unembedding())
+
+    def unembedding(self) -> Tensor:
+        """U (v, d)"""
+        return self.embed.weight if self.head is None else self.head.weight
 
     def decoder(self) -> CachedDecoder:
         """This model with a cache that keeps two windows at most."""
@@ -97,7 +102,7 @@ class Mistral(Pretrained):
             DecodingBlock(b.norm_1, cast("WindowAttention", b.attn), b.norm_2, b.mlp)
             for b in cast("Iterable[Block]", self.blocks)
         ]
-        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.head.weight)
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding())
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope, self.config.window)
 
 
@@ -119,10 +124,11 @@ LAYOUT = Layout(
         "window": "sliding_window",
         "eps": "rms_norm_eps",
         "rope": "rope_parameters",
+        "tied": "tie_word_embeddings",
     },
     parts={"rope": Rope},
     older=rope_of_older_files,
-    fixed={"hidden_act": "silu", "tie_word_embeddings": False},
+    fixed={"hidden_act": "silu"},
     bare_prefix="model.",
 )
 
@@ -131,7 +137,7 @@ AROUND = [
     rename("blocks.{}.norm_1.weight", "model.layers.{}.input_layernorm.weight"),
     rename("blocks.{}.norm_2.weight", "model.layers.{}.post_attention_layernorm.weight"),
     rename("norm.weight", "model.norm.weight"),
-    rename("head.weight", "lm_head.weight"),
+    untied("head.weight", "lm_head.weight", same_as="model.embed_tokens.weight"),
     drop("model.layers.{}.self_attn.rotary_emb.inv_freq"),
 ]
 ATTENTION = [

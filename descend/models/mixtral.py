@@ -4,7 +4,7 @@
     x' = y + Σ_{e in T_2(n)} g_e(n) E_e(n)       n = RMSNorm(y),  g = softmax(W_g n) renormalised over the two kept
     E_e(n) = W_{3,e} (Swish(W_{2,e} n) ⊙ W_{1,e} n)
 
-Trained with L_LM + α L_balance (`descend.losses.balance`, task `Balanced`). With one expert it is Mistral.
+Trained with L_LM + α L_balance (`descend.losses.balance`, task `BalancedLanguage`). With one expert it is Mistral.
 Errata: "8x7B" is not 8 · 7 billion parameters: only the feed-forward parts are eight, 46.70 billion in all and 12.88
 billion active for a token (7.24 billion with one expert). MF gives it a sliding window; the release has none.
 
@@ -28,7 +28,7 @@ from descend.weights.rules import rename, stack
 
 @dataclass(frozen=True)
 class MixtralConfig(MistralConfig):
-    """The numbers of a Mixtral; the defaults are those of the 8x7B."""
+    """The configuration of a Mixtral; the defaults are those of the 8x7B."""
 
     window: int | None = None
     eps: float = 1e-5

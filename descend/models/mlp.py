@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 Activation = Literal["identity", "relu", "sigmoid", "softmax", "tanh"]
 
@@ -132,9 +131,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.inputs, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="MLP",
-    fields={name: name for name in ("inputs", "hidden", "outputs", "activations", "head")},
-)
-
-KEYS = [rename(f"layers.{{}}.{p}", f"layers.{{}}.{p}") for p in ("weight", "bias")]
+LAYOUT = Layout("MLP")

@@ -53,7 +53,7 @@ class MobileNetV1Config:
         if self.width <= 0:
             raise ValueError(f"width {self.width}: give a number above 0")
 
-    def scaled(self, channels: int) -> int:
+    def scale_channels(self, channels: int) -> int:
         return max(int(channels * self.width), self.least)
 
 
@@ -80,7 +80,7 @@ class MobileNetV1(Pretrained):
             conv = convolution(inputs, outputs, kernel, stride, groups, c.tf_padding)
             return ConvUnit(conv, nn.ReLU6(inplace=True), c.eps)
 
-        widths = [c.scaled(n) for n in CHANNELS]
+        widths = [c.scale_channels(n) for n in CHANNELS]
         self.stem = unit(c.channels, widths[0], 3, stride=2)
         self.layers = nn.ModuleList()
         for inputs, outputs, stride in zip(widths, widths[1:], STRIDES, strict=False):
@@ -103,8 +103,7 @@ class MobileNetV1(Pretrained):
         return self.maps(x).mean((2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.dropout(self.features(x)))
-        return y
+        return self.head(self.dropout(self.features(x)))
 
 
 def thousand() -> Labels:

@@ -62,7 +62,7 @@ class MobileNetV2Config:
         if self.output_stride not in (2, 4, 8, 16, 32):
             raise ValueError(f"output_stride {self.output_stride}: give 2, 4, 8, 16 or 32")
 
-    def rounded(self, channels: float) -> int:
+    def round_channels(self, channels: float) -> int:
         """The nearest multiple of `divisor`, but not below nine tenths."""
         n = round(channels)
         near = max(self.least, int(n + self.divisor / 2) // self.divisor * self.divisor)
@@ -110,8 +110,7 @@ class Stem(nn.Module):
         self.reduce = ConvUnit(make(inner, outputs, 1, 1, 1, 1), nn.Identity(), eps)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.reduce(self.depth(self.first(x)))
-        return y
+        return self.reduce(self.depth(self.first(x)))
 
 
 class Inverted(nn.Module):
@@ -139,13 +138,13 @@ class MobileNetV2(Pretrained):
         super().__init__()
         c = self.config = config
         make = same_convolution if c.tf_padding else even_convolution
-        widths = [c.rounded(n * c.width) for n in CHANNELS]
-        self.stem = Stem(c.channels, c.rounded(32 * c.width), widths[0], make, c.eps)
+        widths = [c.round_channels(n * c.width) for n in CHANNELS]
+        self.stem = Stem(c.channels, c.round_channels(32 * c.width), widths[0], make, c.eps)
         self.blocks = nn.ModuleList(
-            Inverted(inputs, c.rounded(inputs * c.expand), outputs, place, make, c.eps)
+            Inverted(inputs, c.round_channels(inputs * c.expand), outputs, place, make, c.eps)
             for inputs, outputs, place in zip(widths, widths[1:], c.placed(), strict=False)
         )
-        last = 1280 if c.fine and c.width < 1 else c.rounded(1280 * c.width)
+        last = 1280 if c.fine and c.width < 1 else c.round_channels(1280 * c.width)
         self.last = ConvUnit(make(widths[-1], last, 1, 1, 1, 1), nn.ReLU6(inplace=True), c.eps)
         self.dropout = nn.Dropout(c.dropout)
         self.head = nn.Linear(last, len(c.labels))
@@ -157,16 +156,14 @@ class MobileNetV2(Pretrained):
         x = self.stem(x)
         for block in cast("Iterable[Inverted]", self.blocks):
             x = block(x)
-        y: Tensor = self.last(x)
-        return y
+        return self.last(x)
 
     def features(self, x: Tensor) -> Tensor:
         """Their mean over places."""
         return self.maps(x).mean((2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.dropout(self.features(x)))
-        return y
+        return self.head(self.dropout(self.features(x)))
 
 
 SIZES = {

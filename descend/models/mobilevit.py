@@ -17,24 +17,23 @@ Systems: mobilevit
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.models.vit import IMAGENET, block_keys, one_number, pair
+from descend.models.vit import IMAGENET, block_keys, unpack_sides
 from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.patches import grid_of, patchify, unpatchify
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, batch_norm, rename
+from descend.weights.rules import Rule, batch_norm, rename, rename_pair
 
 
 @dataclass(frozen=True)
 class MobileViTConfig:
-    """The numbers of a MobileViT; the defaults are those of the small size."""
+    """The configuration of a MobileViT; the defaults are those of the small size."""
 
     channels: int = 3
     patch: int = 2
@@ -81,7 +80,7 @@ class ConvNorm(nn.Module):
         self.norm = nn.BatchNorm2d(out)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.norm(self.conv(x)))
+        return self.norm(self.conv(x))
 
 
 class ConvNormSiLU(ConvNorm):
@@ -91,7 +90,7 @@ class ConvNormSiLU(ConvNorm):
         return F.silu(super().forward(x))
 
 
-def rounded(channels: float, step: int = 8) -> int:
+def round_channels(channels: float, step: int = 8) -> int:
     """The nearest multiple of 8 that is not less than 90%."""
     near = max(step, int(channels + step / 2) // step * step)
     return near + step if near < 0.9 * channels else near
@@ -102,7 +101,7 @@ class InvertedResidual(nn.Module):
 
     def __init__(self, channels: int, out: int, stride: int, expand: float):
         super().__init__()
-        inside = rounded(round(channels * expand))
+        inside = round_channels(round(channels * expand))
         self.expand = ConvNormSiLU(channels, inside, 1)
         self.depthwise = ConvNormSiLU(inside, inside, 3, stride, groups=inside)
         self.reduce = ConvNorm(inside, out, 1)
@@ -110,7 +109,7 @@ class InvertedResidual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.reduce(self.depthwise(self.expand(x)))
-        return x + y if self.same else cast("Tensor", y)
+        return x + y if self.same else y
 
 
 class MobileViTBlock(nn.Module):
@@ -136,7 +135,7 @@ class MobileViTBlock(nn.Module):
         y = fold(y, self.patch, grid_of(whole[0], whole[1], self.patch))
         if list(size) != whole:
             y = F.interpolate(y, size=size, mode="bilinear", align_corners=False)
-        return cast("Tensor", self.fuse(torch.cat([x, self.narrow(y)], dim=1)))
+        return self.fuse(torch.cat([x, self.narrow(y)], dim=1))
 
 
 class MobileViT(Pretrained):
@@ -176,14 +175,14 @@ class MobileViT(Pretrained):
             x = layer(x)
         for down, block in zip(self.down, self.blocks, strict=True):
             x = block(down(x))
-        return cast("Tensor", self.last(x))
+        return self.last(x)
 
     def features(self, x: Tensor) -> Tensor:
         """Their mean (b, c')."""
         return self.maps(x).mean(dim=(2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.head(self.drop(self.features(x))))
+        return self.head(self.drop(self.features(x)))
 
 
 SIZES = {
@@ -223,7 +222,7 @@ LAYOUT = Layout(
     },
     fixed={"hidden_act": "silu", "output_stride": 32, "qkv_bias": True},
     parts={"labels": Labels},
-    older=one_number,
+    older=unpack_sides,
     bare_prefix="mobilevit.",
 )
 
@@ -249,7 +248,7 @@ def stage_keys(i: int) -> list[Rule]:
         *(rule for a, b in convs.items() for rule in conv_keys(f"{ours}.{a}", f"{theirs}.{b}")),
         rename(f"{ours}.widen.weight", f"{theirs}.conv_1x1.convolution.weight"),
         *block_keys(f"{ours}.encoder.blocks.{{}}", f"{theirs}.transformer.layer.{{}}"),
-        *pair(f"{ours}.norm", f"{theirs}.layernorm"),
+        *rename_pair(f"{ours}.norm", f"{theirs}.layernorm"),
     ]
 
 
@@ -259,5 +258,5 @@ KEYS = [
     *residual_keys("second.{}", "mobilevit.encoder.layer.1.layer.{}"),
     *(rule for i in range(3) for rule in stage_keys(i)),
     *conv_keys("last", "mobilevit.conv_1x1_exp"),
-    *pair("head", "classifier"),
+    *rename_pair("head", "classifier"),
 ]

@@ -24,6 +24,7 @@ from descend.nn.attention.multi_head import CausalSelfAttention
 from descend.nn.decoding.cached import CachedDecoder, Ends, PostNormBlock
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
+from descend.nn.residual import add_post_norm
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, tie, transpose
@@ -31,7 +32,7 @@ from descend.weights.rules import drop, rename, tie, transpose
 
 @dataclass(frozen=True)
 class OpenAIGPTConfig:
-    """The numbers of GPT-1, as released."""
+    """The configuration of GPT-1, as released."""
 
     vocab: int = 40478
     context: int = 512
@@ -54,8 +55,8 @@ class Block(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.ln_1(x + self.drop(self.attn(x)))
-        return cast("Tensor", self.ln_2(x + self.drop(self.mlp(x))))
+        attention, mlp = (lambda n: self.drop(self.attn(n))), (lambda n: self.drop(self.mlp(n)))
+        return add_post_norm(x, self.ln_1, attention, self.ln_2, mlp)
 
 
 class OpenAIGPT(Pretrained):
@@ -84,14 +85,14 @@ class OpenAIGPT(Pretrained):
         x = self.drop(self.embed(tokens, torch.arange(t, device=tokens.device)))
         for block in self.h:
             x = block(x)
-        return cast("Tensor", x)
+        return x
 
     def forward(self, tokens: Tensor) -> Tensor:
         return nn.functional.linear(self.hidden(tokens), self.tokens.weight)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """x_0 = E[token] + P[position]"""
-        return cast("Tensor", self.tokens(tokens) + self.positions(positions))
+        return self.tokens(tokens) + self.positions(positions)
 
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""

@@ -26,16 +26,16 @@ from descend.nn.attention.multi_head import Attention
 from descend.nn.attention.rotary import Rope
 from descend.nn.decoding.cached import CachedDecoder, Ends, ParallelBlock
 from descend.nn.gated_mlp import GatedMLP
+from descend.nn.residual import add_parallel
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 ROPE = Rope()
 
 
 @dataclass(frozen=True)
 class PalmConfig:
-    """The numbers of a PaLM; the defaults are the smallest published one."""
+    """The configuration of a PaLM; the defaults are the smallest published one."""
 
     vocab: int = 256000
     context: int = 2048
@@ -57,8 +57,7 @@ class Block(nn.Module):
         self.mlp = GatedMLP(width, hidden, nn.SiLU())
 
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
-        n = self.norm(x)
-        return cast("Tensor", x + self.attn(n, causal=True, angles=angles) + self.mlp(n))
+        return add_parallel(x, self.norm, lambda n: self.attn(n, causal=True, angles=angles), self.mlp)
 
 
 class LastNorm(nn.LayerNorm):
@@ -95,7 +94,7 @@ class Palm(Pretrained):
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""
         blocks = [ParallelBlock(b.norm, b.attn, b.norm, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
-        ends = Ends(lambda tokens, _: cast("Tensor", self.embed(tokens)), self.norm, self.embed.weight)
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.embed.weight)
         return CachedDecoder(ends, blocks, self.config.context, ROPE)
 
 
@@ -120,11 +119,3 @@ LAYOUT = Layout(
         "eps": "layer_norm_eps",
     },
 )
-
-KEYS = [
-    rename("embed.weight", "embed.weight"),
-    rename("blocks.{}.norm.weight", "blocks.{}.norm.weight"),
-    *(rename(f"blocks.{{}}.attn.{p}.weight", f"blocks.{{}}.attn.{p}.weight") for p in ("q", "k", "v", "out")),
-    *(rename(f"blocks.{{}}.mlp.{p}.weight", f"blocks.{{}}.mlp.{p}.weight") for p in ("gate", "up", "down")),
-    rename("norm.weight", "norm.weight"),
-]

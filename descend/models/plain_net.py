@@ -17,10 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import ConvNorm, PlainBlock, channels_last, stages
 from descend.weights.layout import Layout
-from descend.weights.pretrained import Pretrained
-from descend.weights.rules import BATCH_NORM, rename
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class PlainNetConfig:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
-class PlainNet(Pretrained):
+class PlainNet(MeanClassifier):
     """images (b, channels, h, w) -> logits (b, classes)"""
 
     Config = PlainNetConfig
@@ -52,14 +51,6 @@ class PlainNet(Pretrained):
         strides = (1, *(2,) * (len(c.depths) - 1))
         self.stages = stages(PlainBlock, (c.stem, *c.widths), c.depths, strides)
         self.head = nn.Linear(c.widths[-1], c.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(x))
-        return logits
-
-    def features(self, x: Tensor) -> Tensor:
-        """f (b, d): the mean of the last maps over their pixels."""
-        return self.maps(x).mean(dim=(2, 3))
 
     def maps(self, x: Tensor) -> Tensor:
         """The last stage's maps (b, d, h', w')."""
@@ -79,16 +70,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="PlainNet", fields={name: name for name in ("image", "classes", "stem", "widths", "depths")}
-)
-
-PAIR = ("conv.weight", *(f"norm.{p}" for p in BATCH_NORM))
-KEYS = [
-    rename(name, name)
-    for name in (
-        *(f"{at}.{p}" for at in ("stem", "stages.{}.{}.conv_1", "stages.{}.{}.conv_2") for p in PAIR),
-        "head.weight",
-        "head.bias",
-    )
-]
+LAYOUT = Layout("PlainNet")

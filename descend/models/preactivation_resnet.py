@@ -20,10 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import Preactivation, PreactivationBottleneck, channels_last, convolution, stages
 from descend.weights.layout import Layout
-from descend.weights.pretrained import Pretrained
-from descend.weights.rules import BATCH_NORM, rename
 
 BLOCKS = {"basic": Preactivation, "bottleneck": PreactivationBottleneck}
 
@@ -48,7 +47,7 @@ class PreactivationResNetConfig:
             raise ValueError(f"block {self.block!r} is unknown; known: {', '.join(BLOCKS)}")
 
 
-class PreactivationResNet(Pretrained):
+class PreactivationResNet(MeanClassifier):
     """images (b, channels, h, w) -> logits (b, classes)"""
 
     Config = PreactivationResNetConfig
@@ -61,14 +60,6 @@ class PreactivationResNet(Pretrained):
         self.stages = stages(BLOCKS[c.block], (c.stem, *c.widths), c.depths, strides)
         self.norm = nn.BatchNorm2d(c.widths[-1])
         self.head = nn.Linear(c.widths[-1], c.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(x))
-        return logits
-
-    def features(self, x: Tensor) -> Tensor:
-        """f (b, d): the mean of the last maps over their pixels."""
-        return self.maps(x).mean(dim=(2, 3))
 
     def maps(self, x: Tensor) -> Tensor:
         """The last maps (b, d, h', w'), after norm and ReLU."""
@@ -101,24 +92,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="PreactivationResNet",
-    fields={name: name for name in ("image", "classes", "stem", "widths", "depths", "block")},
-)
-
-PAIR = ("conv.weight", *(f"norm.{p}" for p in BATCH_NORM))
-KEYS = [
-    rename(name, name)
-    for name in (
-        "stem.weight",
-        *(
-            f"stages.{{}}.{{}}.conv_{n}.{p}"
-            for n in (1, 2, 3)
-            for p in ("conv.weight", *(f"norm.{p}" for p in BATCH_NORM))
-        ),
-        "stages.{}.{}.shortcut.weight",
-        *(f"norm.{p}" for p in BATCH_NORM),
-        "head.weight",
-        "head.bias",
-    )
-]
+LAYOUT = Layout("PreactivationResNet")

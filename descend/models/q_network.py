@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.observations, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="QNetwork",
-    fields={name: name for name in ("observations", "actions", "width", "depth")},
-)
-
-KEYS = [
-    *(rename(f"hidden.{{}}.{p}", f"hidden.{{}}.{p}") for p in ("weight", "bias")),
-    *(rename(f"out.{p}", f"out.{p}") for p in ("weight", "bias")),
-]
+LAYOUT = Layout("QNetwork")

@@ -25,10 +25,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import BasicBlock, BottleneckBlock, ConvNorm, channels_last, stages
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
-from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, batch_norm, rename
 
 
@@ -73,7 +73,7 @@ LAYERS = {"basic": 2, "bottleneck": 3}
 """Layers with weights in a block, its shortcut not counted."""
 
 
-class ResNet(Pretrained):
+class ResNet(MeanClassifier):
     """images (b, channels, h, w) -> logits (b, classes)"""
 
     Config = ResNetConfig
@@ -85,14 +85,6 @@ class ResNet(Pretrained):
         strides = (1 + c.halve_first, *(2,) * (len(c.depths) - 1))
         self.stages = stages(c.make(), (c.stem, *c.widths), c.depths, strides)
         self.head = nn.Linear(c.widths[-1], len(c.labels))
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(x))
-        return logits
-
-    def features(self, x: Tensor) -> Tensor:
-        """f (b, d): the mean of the last maps over their pixels."""
-        return self.maps(x).mean(dim=(2, 3))
 
     def maps(self, x: Tensor) -> Tensor:
         """The last stage's maps (b, d, h', w')."""

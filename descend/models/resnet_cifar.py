@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import (
     BasicBlock,
     ConvNorm,
@@ -36,8 +36,6 @@ from descend.nn.convolution.residual import (
     zero_pad,
 )
 from descend.weights.layout import Layout
-from descend.weights.pretrained import Pretrained
-from descend.weights.rules import BATCH_NORM, rename
 
 BLOCKS: dict[str, Callable[[int, int, int], nn.Module]] = {
     "residual": lambda inputs, outputs, stride: BasicBlock(inputs, outputs, stride, zero_pad),
@@ -78,7 +76,7 @@ class ResNetCifarConfig:
         return max(1, round((self.layers - 2) / 6))
 
 
-class ResNetCifar(Pretrained):
+class ResNetCifar(MeanClassifier):
     """images (b, channels, h, w) -> logits (b, classes)"""
 
     Config = ResNetCifarConfig
@@ -93,20 +91,12 @@ class ResNetCifar(Pretrained):
         self.last = nn.Sequential(nn.BatchNorm2d(4 * w), nn.ReLU()) if c.block in BARE_SUM else nn.Identity()
         self.head = nn.Linear(4 * w, c.classes)
 
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(x))
-        return logits
-
-    def features(self, x: Tensor) -> Tensor:
-        """f (b, 4w): the mean of the last maps over their pixels."""
-        return self.maps(x).mean(dim=(2, 3))
-
     def maps(self, x: Tensor) -> Tensor:
         """The last maps (b, 4w, h/4, w/4)."""
         x = channels_last(self.stem(channels_last(x)))
         for stage in self.stages:
             x = stage(x)
-        return cast("Tensor", self.last(x))
+        return self.last(x)
 
 
 DEPTHS = (20, 32, 44, 56, 110)
@@ -130,17 +120,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="ResNetCifar", fields={name: name for name in ("image", "classes", "layers", "width", "block")}
-)
-
-IN_BLOCK = [
-    f"stages.{{}}.{{}}.{name}"
-    for name in (
-        *(f"conv_{n}.{part}" for n in (1, 2) for part in ("conv.weight", *(f"norm.{p}" for p in BATCH_NORM))),
-        "conv_2.weight",
-        *(f"norm.{p}" for p in BATCH_NORM),
-    )
-]
-ENDS = ["stem.weight", "stem.0.conv.weight", *(f"{at}.{p}" for at in ("stem.0.norm", "last.0") for p in BATCH_NORM)]
-KEYS = [rename(name, name) for name in (*ENDS, *IN_BLOCK, "head.weight", "head.bias")]
+LAYOUT = Layout("ResNetCifar")

@@ -12,41 +12,30 @@ Systems: roberta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import cast
+from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from descend.models._text_heads import (
+    ForMaskedLM,
+    ForQuestionAnswering,
+    ForSequenceClassification,
+    ForTokenClassification,
+    WithPooler,
+)
 from descend.models.bert import LAYOUT as BERT_LAYOUT
-from descend.models.bert import Encoded, encoder_keys, linear_keys, normal_init
-from descend.nn.encoder import Encoder, EncoderBlock
-from descend.nn.heads import MaskedHead, Pooler, SpanHead
-from descend.nn.text_embeddings import TextEmbeddings
-from descend.weights.labels import Labels
+from descend.models.bert import BertConfig, BertEncoder, encoder_keys
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename, tie
+from descend.weights.rules import Rule, rename, rename_pair, tie
 
 
 @dataclass(frozen=True)
-class RobertaConfig:
-    """The numbers of a RoBERTa; what a file leaves out takes these defaults."""
+class RobertaConfig(BertConfig):
+    """The configuration of a RoBERTa; what a file leaves out takes these defaults. `context` counts the rows of the position
+    table: pad + 1 more than the longest text."""
 
     vocab: int = 50265
-    context: int = 512
-    """Rows of the position table: pad + 1 more than the longest text."""
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    segments: int = 2
-    dropout: float = 0.1
-    head_dropout: float | None = None
-    """Before a classifier; none: the same."""
-    eps: float = 1e-12
     pad: int = 1
-    """The token that fills up short texts."""
-    labels: Labels = field(default_factory=Labels)
 
 
 def positions(tokens: Tensor, pad: int) -> Tensor:
@@ -55,109 +44,38 @@ def positions(tokens: Tensor, pad: int) -> Tensor:
     return is_real.cumsum(dim=1) * is_real + pad
 
 
-class RobertaEncoder(Pretrained):
-    """Embeddings and blocks. `mask` (b, t) is true for real tokens, or holds the lengths (b)."""
+class RobertaEncoder(BertEncoder):
+    """BERT's encoder with positions that begin behind the padding token's number."""
 
     Config = RobertaConfig
-
-    def __init__(self, config: RobertaConfig):
-        super().__init__()
-        c = self.config = config
-        self.embed = TextEmbeddings(c.vocab, c.context, c.segments, c.width, c.eps, c.dropout)
-        self.encoder = Encoder(
-            EncoderBlock(c.width, c.heads, c.hidden, nn.GELU(), c.dropout, c.eps) for _ in range(c.depth)
-        )
 
     @property
     def longest(self) -> int:
         """The most tokens of a text: the first pad + 1 rows of the position table are not used."""
         return self.config.context - self.config.pad - 1
 
-    def embedded(self, tokens: Tensor) -> Tensor:
-        """h^0 (b, t, d)"""
-        t = tokens.shape[1]
-        if t > self.longest:
-            raise ValueError(f"{t} tokens, but this model has positions for {self.longest} (its context, less pad + 1)")
-        return cast("Tensor", self.embed(tokens, positions(tokens, self.config.pad)))
-
-    def hidden(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The last block's vectors (b, t, d)."""
-        return cast("Tensor", self.encoder(self.embedded(tokens), mask))
-
-    def layers(self, tokens: Tensor, mask: Tensor | None = None) -> list[Tensor]:
-        """The embeddings, then every block's vectors: depth + 1 tensors (b, t, d)."""
-        return self.encoder.layers(self.embedded(tokens), mask)
-
-    def head_drop(self) -> nn.Dropout:
-        """The dropout before a classifier."""
-        c = self.config
-        return nn.Dropout(c.dropout if c.head_dropout is None else c.head_dropout)
+    def positions(self, tokens: Tensor) -> Tensor:
+        return positions(tokens, self.config.pad)
 
 
-class Roberta(RobertaEncoder):
+class Roberta(WithPooler, RobertaEncoder):
     """tokens (b, t) -> vectors (b, t, d) and the text's vector (b, d)"""
 
-    def __init__(self, config: RobertaConfig):
-        super().__init__(config)
-        self.pooler = Pooler(config.width)
-        self.apply(normal_init)
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Encoded:
-        x = self.hidden(tokens, mask)
-        return Encoded(x, self.pooler(x))
+class RobertaForMaskedLM(ForMaskedLM, RobertaEncoder):
+    """Pre-training."""
 
 
-class RobertaForMaskedLM(RobertaEncoder):
-    """tokens (b, t) -> logits (b, t, v); with `at` (b, t), only at its n true positions: (n, v)"""
-
-    def __init__(self, config: RobertaConfig):
-        super().__init__(config)
-        self.masked = MaskedHead(config.width, config.vocab, config.eps)
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, at: Tensor | None = None) -> Tensor:
-        x = self.hidden(tokens, mask)
-        return cast("Tensor", self.masked(x if at is None else x[at], self.embed.token.weight))
+class RobertaForSequenceClassification(ForSequenceClassification, RobertaEncoder):
+    """A class for a text."""
 
 
-class RobertaForSequenceClassification(RobertaEncoder):
-    """tokens (b, t) -> logits (b, classes): U drop(tanh(W drop(x_1) + b)) + c"""
-
-    def __init__(self, config: RobertaConfig):
-        super().__init__(config)
-        self.drop = self.head_drop()
-        self.dense = nn.Linear(config.width, config.width)
-        self.classes = nn.Linear(config.width, len(config.labels))
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        first = self.drop(self.hidden(tokens, mask)[:, 0])
-        return cast("Tensor", self.classes(self.drop(torch.tanh(self.dense(first)))))
+class RobertaForTokenClassification(ForTokenClassification, RobertaEncoder):
+    """A class for each token."""
 
 
-class RobertaForTokenClassification(RobertaEncoder):
-    """tokens (b, t) -> logits (b, t, classes)"""
-
-    def __init__(self, config: RobertaConfig):
-        super().__init__(config)
-        self.drop = self.head_drop()
-        self.tags = nn.Linear(config.width, len(config.labels))
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        return cast("Tensor", self.tags(self.drop(self.hidden(tokens, mask))))
-
-
-class RobertaForQuestionAnswering(RobertaEncoder):
-    """tokens (b, t) -> logits of the answer's start (b, t) and of its end (b, t)"""
-
-    def __init__(self, config: RobertaConfig):
-        super().__init__(config)
-        self.span = SpanHead(config.width)
-        self.apply(normal_init)
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return cast("tuple[Tensor, Tensor]", self.span(self.hidden(tokens, mask)))
+class RobertaForQuestionAnswering(ForQuestionAnswering, RobertaEncoder):
+    """Where the answer starts and ends."""
 
 
 SIZES = {
@@ -184,15 +102,21 @@ ARCHITECTURES: dict[str, type[Pretrained]] = {
 
 LAYOUT = replace(BERT_LAYOUT, architecture="RobertaModel", bare_prefix="roberta.")
 
-KEYS = [
-    *encoder_keys("roberta"),
-    *linear_keys("masked.dense", "lm_head.dense"),
-    *linear_keys("masked.norm", "lm_head.layer_norm"),
-    rename("masked.bias", "lm_head.bias"),
-    tie("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"),
-    tie("lm_head.decoder.bias", "lm_head.bias"),
-    *linear_keys("dense", "classifier.dense"),
-    *linear_keys("classes", "classifier.out_proj"),
-    *linear_keys("tags", "classifier"),
-    *linear_keys("span", "qa_outputs"),
-]
+
+def language_keys(prefix: str) -> list[Rule]:
+    """The encoder and all heads, which the families after RoBERTa name alike."""
+    return [
+        *encoder_keys(prefix),
+        *rename_pair("masked.dense", "lm_head.dense"),
+        *rename_pair("masked.norm", "lm_head.layer_norm"),
+        rename("masked.bias", "lm_head.bias"),
+        tie("lm_head.decoder.weight", f"{prefix}.embeddings.word_embeddings.weight"),
+        tie("lm_head.decoder.bias", "lm_head.bias"),
+        *rename_pair("dense", "classifier.dense"),
+        *rename_pair("classes", "classifier.out_proj"),
+        *rename_pair("tags", "classifier"),
+        *rename_pair("span", "qa_outputs"),
+    ]
+
+
+KEYS = language_keys("roberta")

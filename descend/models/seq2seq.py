@@ -19,24 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from descend.nn.decoding.stateful import StatefulDecoder
-from descend.nn.decoding.with_source import evaluating
+from descend.nn.decoding.with_source import evaluate_only
 from descend.nn.recurrent.decoders import Carried, Context, Current, EveryStep, FromStart, Previous, Score
 from descend.nn.recurrent.layers import Cell, Recurrent, Summed
 from descend.ops.sequences import real
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
+from descend.weights.rules import subtree
 
 
 @dataclass(frozen=True)
 class Seq2SeqConfig:
-    """The numbers of a recurrent encoder-decoder."""
+    """The configuration of a recurrent encoder-decoder."""
 
     vocab: int = 10000
     width: int = 256
@@ -87,7 +86,7 @@ class Seq2Seq(Pretrained):
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """`mask` (b, s) is True for the real tokens of the source; none: all but `pad`, after the first."""
         out, _, _ = self.target(self.drop(self.target_embed(target)), self.encode(source, mask))
-        return cast("Tensor", self.head(self.drop(out)))
+        return self.head(self.drop(out))
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Carried:
         """The decoder before its first word."""
@@ -98,7 +97,7 @@ class Seq2Seq(Pretrained):
     @torch.no_grad()
     def alignment(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """(b, t, s): where each target position looks in the source."""
-        with evaluating(self):
+        with evaluate_only(self):
             _, weights, _ = self.target(self.target_embed(target), self.encode(source, mask))
         if weights is None:
             raise ValueError(f"a context {self.config.context!r} has no alignment; use current or previous")
@@ -107,7 +106,7 @@ class Seq2Seq(Pretrained):
     @torch.inference_mode()
     def decoder(self, source: Tensor, mask: Tensor | None = None) -> StatefulDecoder[Carried]:
         """This model, having read these sources, as `descend.sampling` writes with it."""
-        with evaluating(self):
+        with evaluate_only(self):
             read = self.encode(source, mask)
 
         def step(tokens: Tensor, carried: Carried) -> tuple[Tensor, Carried]:
@@ -132,22 +131,10 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
     return torch.randint(1, 61, (2, 7), generator=random), torch.randint(61, (2, 5), generator=random)
 
 
-LAYOUT = Layout(
-    architecture="Seq2Seq",
-    fields={
-        name: name for name in ("vocab", "width", "depth", "dropout", "cell", "context", "score", "pad", "start", "end")
-    },
-)
+LAYOUT = Layout("Seq2Seq")
 
 KEYS = [
-    *(rename(name, name) for name in ("embed.weight", "target_embed.weight", "head.weight", "head.bias")),
-    *(
-        rename(f"{side}.layers.{inner}{p}_{part}_l{{}}{way}", f"{side}.{p}_{part}_l{{}}{way}")
-        for side, inner in (("encoder", ""), ("target", "layers."))
-        for p in ("weight", "bias")
-        for part in ("ih", "hh")
-        for way in ("", "_reverse")
-    ),
-    *(rename(f"target.score.{p}.weight", f"target.score.{p}.weight") for p in "wuv"),
-    *(rename(f"target.join.{p}", f"target.join.{p}") for p in ("weight", "bias")),
+    *(subtree(name) for name in ("embed", "target_embed", "target.score", "target.join", "head")),
+    subtree("encoder.layers", "encoder"),
+    subtree("target.layers.layers", "target"),
 ]

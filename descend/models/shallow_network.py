@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from descend.models.mlp import ACTIVATIONS, Activation
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.inputs, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="ShallowNetwork",
-    fields={name: name for name in ("inputs", "width", "outputs", "activation")},
-)
-
-KEYS = [
-    *(rename(f"hidden.{p}", f"hidden.{p}") for p in ("weight", "bias")),
-    rename("out.weight", "out.weight"),
-]
+LAYOUT = Layout("ShallowNetwork")

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -33,12 +33,12 @@ from descend.nn.patches import PatchEmbedding
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, drop, rename
+from descend.weights.rules import drop, rename, rename_pair
 
 
 @dataclass(frozen=True)
 class SwinConfig:
-    """The numbers of a Swin transformer; the defaults are those of Swin-T."""
+    """The configuration of a Swin transformer; the defaults are those of Swin-T."""
 
     channels: int = 3
     side: int = 224
@@ -141,7 +141,7 @@ class SwinStages(Pretrained):
         if below or right:
             x = F.pad(x, (0, right, 0, below))
         tokens = self.embed_norm(self.embed(x)).unflatten(1, (x.shape[2] // p, x.shape[3] // p))
-        return cast("Tensor", self.drop(tokens))
+        return self.drop(tokens)
 
     def pyramid(self, x: Tensor) -> list[Tensor]:
         """The maps of the stages, (b, d·2ⁱ, h/(4·2ⁱ), w/(4·2ⁱ)): what detection and segmentation read."""
@@ -161,7 +161,7 @@ class SwinStages(Pretrained):
     def last(self, x: Tensor) -> Tensor:
         """The same with the channels behind: (b, h, w, d)"""
         *_, x = self.walk(x)
-        return cast("Tensor", self.norm(x))
+        return self.norm(x)
 
     def features(self, x: Tensor) -> Tensor:
         """The mean of the last map: (b, d)"""
@@ -173,7 +173,7 @@ class Swin(SwinStages):
 
     def __init__(self, config: SwinConfig):
         super().__init__(config)
-        self.apply(normal_init)
+        self.apply(draw_normal)
 
     def forward(self, x: Tensor) -> SwinOutput:
         hidden = self.last(x).flatten(1, 2)
@@ -186,13 +186,13 @@ class SwinForImageClassification(SwinStages):
     def __init__(self, config: SwinConfig):
         super().__init__(config)
         self.head = nn.Linear(config.features, len(config.labels))
-        self.apply(normal_init)
+        self.apply(draw_normal)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.head(self.features(x)))
+        return self.head(self.features(x))
 
 
-def normal_init(module: nn.Module) -> None:
+def draw_normal(module: nn.Module) -> None:
     """Weights N(0, 0.02²) cut off at 2, biases 0, as released."""
     if isinstance(module, nn.Linear):
         nn.init.trunc_normal_(module.weight, std=0.02)
@@ -251,27 +251,22 @@ def TINY_INPUT() -> Tensor:
     return torch.rand(2, 3, 32, 28, generator=torch.Generator().manual_seed(0))
 
 
-def pair(ours: str, theirs: str) -> list[Rule]:
-    """A weight and its bias."""
-    return [rename(f"{ours}.{p}", f"{theirs}.{p}") for p in ("weight", "bias")]
-
-
 BLOCK, THEIRS = "stages.{}.{}", "swin.encoder.layers.{}.blocks.{}"
 KEYS = [
-    *pair("embed", "swin.embeddings.patch_embeddings.projection"),
-    *pair("embed_norm", "swin.embeddings.norm"),
-    *pair(f"{BLOCK}.norm_1", f"{THEIRS}.layernorm_before"),
-    *pair(f"{BLOCK}.attn.q", f"{THEIRS}.attention.self.query"),
-    *pair(f"{BLOCK}.attn.k", f"{THEIRS}.attention.self.key"),
-    *pair(f"{BLOCK}.attn.v", f"{THEIRS}.attention.self.value"),
-    *pair(f"{BLOCK}.attn.out", f"{THEIRS}.attention.output.dense"),
+    *rename_pair("embed", "swin.embeddings.patch_embeddings.projection"),
+    *rename_pair("embed_norm", "swin.embeddings.norm"),
+    *rename_pair(f"{BLOCK}.norm_1", f"{THEIRS}.layernorm_before"),
+    *rename_pair(f"{BLOCK}.attn.q", f"{THEIRS}.attention.self.query"),
+    *rename_pair(f"{BLOCK}.attn.k", f"{THEIRS}.attention.self.key"),
+    *rename_pair(f"{BLOCK}.attn.v", f"{THEIRS}.attention.self.value"),
+    *rename_pair(f"{BLOCK}.attn.out", f"{THEIRS}.attention.output.dense"),
     rename(f"{BLOCK}.attn.offsets", f"{THEIRS}.attention.self.relative_position_bias_table"),
     drop(f"{THEIRS}.attention.self.relative_position_index"),
-    *pair(f"{BLOCK}.norm_2", f"{THEIRS}.layernorm_after"),
-    *pair(f"{BLOCK}.mlp.up", f"{THEIRS}.intermediate.dense"),
-    *pair(f"{BLOCK}.mlp.down", f"{THEIRS}.output.dense"),
-    *pair("merges.{}.norm", "swin.encoder.layers.{}.downsample.norm"),
+    *rename_pair(f"{BLOCK}.norm_2", f"{THEIRS}.layernorm_after"),
+    *rename_pair(f"{BLOCK}.mlp.up", f"{THEIRS}.intermediate.dense"),
+    *rename_pair(f"{BLOCK}.mlp.down", f"{THEIRS}.output.dense"),
+    *rename_pair("merges.{}.norm", "swin.encoder.layers.{}.downsample.norm"),
     rename("merges.{}.reduce.weight", "swin.encoder.layers.{}.downsample.reduction.weight"),
-    *pair("norm", "swin.layernorm"),
-    *pair("head", "classifier"),
+    *rename_pair("norm", "swin.layernorm"),
+    *rename_pair("head", "classifier"),
 ]

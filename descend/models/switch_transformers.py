@@ -18,17 +18,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.models.t5 import FIELDS, T5, T5Config, stack_keys, up_to_date
+from descend.models.t5 import FIELDS, T5, T5Config, stack_keys, update_values
 from descend.nn.experts import Experts, Routing, dispatch
 from descend.nn.switch import SwitchRouter
 from descend.ops.routing import within_capacity
 from descend.weights.layout import Layout
-from descend.weights.rules import rename, stack
+from descend.weights.rules import rename, stack, untied
 
 
 @dataclass(frozen=True)
 class SwitchTransformersConfig(T5Config):
-    """The numbers of a Switch Transformer; the defaults are those of the published format."""
+    """The configuration of a Switch Transformer; the defaults are those of the published format."""
 
     width: int = 768
     depth: int = 12
@@ -122,12 +122,12 @@ LAYOUT = Layout(
         "capacity": "expert_capacity",
         "jitter": "router_jitter_noise",
     },
-    older=up_to_date,
+    older=update_values,
     fixed={"is_encoder_decoder": True, "dense_act_fn": "relu", "router_bias": False, "router_dtype": "float32"},
 )
 
 _MLPS = {"encoder.layers.{}.mlp": "encoder.block.{}.layer.1.mlp", "layers.{}.mlp": "decoder.block.{}.layer.2.mlp"}
-KEYS = stack_keys() + [
+KEYS = stack_keys(untied("head.weight", "lm_head.weight", "shared.weight")) + [
     rule
     for ours, theirs in _MLPS.items()
     for rule in (

@@ -30,18 +30,18 @@ from torch import Tensor, nn
 from descend.nn.add_norm import PreNorm, Stack
 from descend.nn.attention.multi_head import Attention
 from descend.nn.attention.relative_bias import CausalRelativeBias, RelativeBias
-from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluating
+from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluate_only
 from descend.nn.encoder_decoder import DecoderLayer, EncoderLayer, visible
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, drop, rename, tie, untied
+from descend.weights.rules import Rule, copied, drop, rename, tie
 
 
 @dataclass(frozen=True)
 class T5Config:
-    """The numbers of a T5; the defaults are the first Small."""
+    """The configuration of a T5; the defaults are the first Small."""
 
     vocab: int = 32128
     width: int = 512
@@ -70,7 +70,7 @@ class Plain(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.down(self.drop(self.inner(x).relu())))
+        return self.down(self.drop(self.inner(x).relu()))
 
 
 def feed_forward(kind: str, width: int, hidden: int, dropout: float) -> nn.Module:
@@ -150,13 +150,13 @@ class T5(Pretrained):
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         """H_enc (b, s, d)"""
         s = source.shape[1]
-        return cast("Tensor", self.encoder(self.drop(self.embed(source)), visible(mask, self.bias(s, s))))
+        return self.encoder(self.drop(self.embed(source)), visible(mask, self.bias(s, s)))
 
     def logits(self, y: Tensor) -> Tensor:
         y = self.last(y)
         if self.head is None:
             return F.linear(y * self.config.width**-0.5, self.embed.weight)
-        return cast("Tensor", self.head(y))
+        return self.head(y)
 
     @property
     def decoder_layers(self) -> Sequence[DecoderLayer]:
@@ -166,7 +166,7 @@ class T5(Pretrained):
     def decoder(self, source: Tensor, mask: Tensor | None = None) -> SourceDecoder:
         """This model, having read these sources, as `descend.sampling` writes with it."""
         target = Target(lambda tokens, _: self.embed(tokens), self.decoder_layers, self.logits, self.decoder_bias)
-        with evaluating(self):
+        with evaluate_only(self):
             return SourceDecoder(self, target, self.encode(source, mask), mask, ANY_LENGTH)
 
 
@@ -222,8 +222,12 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
     return torch.randint(61, (2, 12), generator=random), torch.randint(61, (2, 10), generator=random)
 
 
-def up_to_date(values: dict[str, Any]) -> dict[str, Any]:
-    """An empty num_decoder_layers means as many as in the encoder; newer files say in another place what is tied."""
+def update_values(values: dict[str, Any]) -> dict[str, Any]:
+    """An empty num_decoder_layers means as many as in the encoder; newer files say in another place what is tied.
+
+    transformers 5 ties embedding and head even where it was told not to: it leaves the head out of the file and sets
+    scale_decoder_outputs to false. Such a head is a matrix of its own that starts as the embedding.
+    """
     values = dict(values)
     if values.get("num_decoder_layers") is None:
         values["num_decoder_layers"] = values.get("num_layers", T5Config.depth)
@@ -250,7 +254,7 @@ FIELDS: dict[str, str | tuple[str, ...]] = {
 LAYOUT = Layout(
     architecture="T5ForConditionalGeneration",
     fields=FIELDS | {"feed_forward": "feed_forward_proj", "tied": ("tie_word_embeddings", "scale_decoder_outputs")},
-    older=up_to_date,
+    older=update_values,
     fixed={"is_encoder_decoder": True},
 )
 
@@ -261,15 +265,15 @@ def attention_keys(ours: str, theirs: str) -> list[Rule]:
     return [rename(f"{ours}.{a}.weight", f"{theirs}.{b}.weight") for a, b in pairs.items()]
 
 
-def stack_keys() -> list[Rule]:
-    """All but the feed-forward parts."""
+def stack_keys(head: Rule) -> list[Rule]:
+    """All but the feed-forward parts, with the rule of the head."""
     bias = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
     x, y = "encoder.block.{}.layer", "decoder.block.{}.layer"
     return [
         rename("embed.weight", "shared.weight"),
         tie("encoder.embed_tokens.weight", "shared.weight"),
         tie("decoder.embed_tokens.weight", "shared.weight"),
-        untied("head.weight", "lm_head.weight", "shared.weight"),
+        head,
         rename("bias.table.weight", f"encoder.{bias}"),
         rename("decoder_bias.table.weight", f"decoder.{bias}"),
         drop("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"),
@@ -284,7 +288,7 @@ def stack_keys() -> list[Rule]:
 
 
 FEED_FORWARD = {"inner": "wi", "gate": "wi_0", "up": "wi_1", "down": "wo"}
-KEYS = stack_keys() + [
+KEYS = stack_keys(copied("head.weight", "lm_head.weight", "shared.weight")) + [
     rename(f"{ours}.mlp.{a}.weight", f"{theirs}.DenseReluDense.{b}.weight")
     for ours, theirs in (("encoder.layers.{}", "encoder.block.{}.layer.1"), ("layers.{}", "decoder.block.{}.layer.2"))
     for a, b in FEED_FORWARD.items()

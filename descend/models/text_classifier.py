@@ -14,7 +14,7 @@ Systems: rnn-task-heads, bidirectional-lstm, att-blstm
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from descend.nn.recurrent.heads import AttentionPool, EachStep, LastState
 from descend.nn.recurrent.layers import Cell, Concatenated, Recurrent, Summed
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
+from descend.weights.rules import subtree
 
 DIRECTIONS: dict[str, type[Recurrent | Concatenated]] = {
     "forward": Recurrent,
@@ -39,7 +39,7 @@ HEADS: dict[str, type[LastState | AttentionPool | EachStep]] = {
 
 @dataclass(frozen=True)
 class TextClassifierConfig:
-    """The numbers of a text classifier; a recipe takes vocab and classes from its data."""
+    """The configuration of a text classifier; a recipe takes vocab and classes from its data."""
 
     vocab: int = 10000
     classes: int = 2
@@ -76,7 +76,7 @@ class TextClassifier(Pretrained):
 
     def forward(self, tokens: Tensor) -> Tensor:
         h, last, lengths = self.read(tokens)
-        return cast("Tensor", self.head(self.drop(h), self.drop(last), lengths))
+        return self.head(self.drop(h), self.drop(last), lengths)
 
     def read(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """All states (b, t, d), the last ones (b, d), and the lengths (b); an empty text counts as one word."""
@@ -95,23 +95,6 @@ class TextClassifier(Pretrained):
 
 TINY = TextClassifierConfig(vocab=61, classes=3, embedding=12, width=16, depth=2, dropout=0.0)
 
-LAYOUT = Layout(
-    architecture="TextClassifier",
-    fields={
-        name: name
-        for name in (
-            "vocab", "classes", "embedding", "width", "depth", "dropout", "missing", "cell", "direction", "head", "pad",
-        )
-    },
-)  # fmt: skip
+LAYOUT = Layout("TextClassifier")
 
-KEYS = [
-    rename("embed.weight", "embed.weight"),
-    *(
-        rename(f"layers.layers.{p}_{part}_l{{}}{way}", f"layers.{p}_{part}_l{{}}{way}")
-        for p in ("weight", "bias")
-        for part in ("ih", "hh")
-        for way in ("", "_reverse")
-    ),
-    *(rename(f"head.{p}", f"head.{p}") for p in ("w", "out.weight", "out.bias")),
-]
+KEYS = [subtree("embed"), subtree("layers.layers", "layers"), subtree("head")]

@@ -34,21 +34,20 @@ from torch import Tensor, nn
 
 from descend.nn.add_norm import PostNorm
 from descend.nn.attention.multi_head import Attention
-from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluating
+from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, evaluate_only
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.encoder_decoder import DecoderLayer, visible
 from descend.nn.mlp import MLP
 from descend.ops.attention.positions import sinusoidal
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 TIED = ("all", "embeddings", "none")
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """The numbers of a Transformer; the defaults are the base model's, with DLN's vocabulary."""
+    """The configuration of a Transformer; the defaults are the base model's, with DLN's vocabulary."""
 
     vocab: int = 32000
     width: int = 512
@@ -118,12 +117,12 @@ class Transformer(Pretrained):
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         """x_N (b, s, d)"""
         x = self.embedded(source, self.places(source), of_target=False)
-        return cast("Tensor", self.encoder(x, mask))
+        return self.encoder(x, mask)
 
     def embedded(self, tokens: Tensor, positions: Tensor, of_target: bool) -> Tensor:
         table = self.target_embed if of_target and self.target_embed is not None else self.embed
         x = table(tokens) * math.sqrt(self.config.width)
-        return cast("Tensor", self.drop(x + sinusoidal(positions, self.config.width).to(x.dtype)))
+        return self.drop(x + sinusoidal(positions, self.config.width).to(x.dtype))
 
     def logits(self, y: Tensor) -> Tensor:
         return F.linear(y, self.embed.weight if self.head is None else self.head.weight, self.bias)
@@ -150,7 +149,7 @@ class Transformer(Pretrained):
     def decoder(self, source: Tensor, mask: Tensor | None = None) -> SourceDecoder:
         """This model, having read these sources, as `descend.sampling` writes with it."""
         target = Target(lambda tokens, at: self.embedded(tokens, at, of_target=True), self.decoder_layers, self.logits)
-        with evaluating(self):
+        with evaluate_only(self):
             return SourceDecoder(self, target, self.encode(source, mask), mask, ANY_LENGTH)
 
 
@@ -181,27 +180,4 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
     return torch.randint(61, (2, 7), generator=random), torch.randint(61, (2, 5), generator=random)
 
 
-LAYOUT = Layout(
-    architecture="Transformer",
-    fields={name: name for name in (
-        "vocab", "width", "depth", "heads", "hidden", "dropout", "eps", "tied", "attention_bias", "head_bias", "pad",
-        "start", "end",
-    )},
-)  # fmt: skip
-
-_PARTS = {
-    "encoder.blocks": ("attn.q", "attn.k", "attn.v", "attn.out", "norm_1", "mlp.up", "mlp.down", "norm_2"),
-    "blocks": (
-        *(f"{attn}.{p}" for attn in ("attn", "cross") for p in ("q", "k", "v", "out")),
-        "add_1.norm", "add_2.norm", "add_3.norm", "mlp.up", "mlp.down",
-    ),
-}  # fmt: skip
-KEYS = [
-    *(rename(name, name) for name in ("embed.weight", "target_embed.weight", "head.weight", "bias")),
-    *(
-        rename(f"{stack}.{{}}.{part}.{p}", f"{stack}.{{}}.{part}.{p}")
-        for stack, parts in _PARTS.items()
-        for part in parts
-        for p in ("weight", "bias")
-    ),
-]
+LAYOUT = Layout("Transformer")

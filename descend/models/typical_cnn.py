@@ -26,7 +26,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 
 @dataclass(frozen=True)
@@ -92,17 +91,14 @@ class TypicalCNN(Pretrained):
 
     def maps(self, x: Tensor) -> Tensor:
         """The maps after the last pool."""
-        y: Tensor = self.layers(x)
-        return y
+        return self.layers(x)
 
     def features(self, x: Tensor) -> Tensor:
         """What the last dense layer sees."""
-        y: Tensor = self.dense(self.maps(x).flatten(1))
-        return y
+        return self.dense(self.maps(x).flatten(1))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.features(x))
-        return y
+        return self.head(self.features(x))
 
 
 def parameters_of(model: nn.Module, kind: type[nn.Module]) -> int:
@@ -157,9 +153,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="TypicalCNN",
-    fields={n: n for n in ("image", "classes", "widths", "convs", "kernel", "hidden", "dropout")},
-)
-
-KEYS = [rename(f"{part}.{p}", f"{part}.{p}") for part in ("layers.{}", "dense.{}", "head") for p in ("weight", "bias")]
+LAYOUT = Layout("TypicalCNN")

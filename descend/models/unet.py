@@ -31,10 +31,11 @@ from torch import Tensor, nn
 from descend.nn.init import he, normal_
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
-Norm = Literal["none", "batch"]
-NORMS: dict[Norm, Callable[[int], nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm2d}
+Norm = Callable[[int], nn.Module]
+"""Makes the norm of this many channels."""
+NormName = Literal["none", "batch"]
+NORMS: dict[NormName, Norm] = {"none": nn.Identity, "batch": nn.BatchNorm2d}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class UNetConfig:
     """Levels that are pooled, L."""
     padding: int = 0
     """Of the 3×3 convolutions: 0 shrinks the map, 1 keeps its size."""
-    norm: Norm = "none"
+    norm: NormName = "none"
     """After each 3×3 convolution: none, as in the paper, or batch."""
     dropout: float = 0.0
     """Share of the bottom's maps that are dropped in training; the paper drops some, without a number."""
@@ -85,7 +86,7 @@ class Convs(nn.Sequential):
     def __init__(self, channels: int, out: int, padding: int, norm: Norm):
         layers: list[nn.Module] = []
         for n in (channels, out):
-            layers += [nn.Conv2d(n, out, 3, padding=padding), NORMS[norm](out), nn.ReLU(inplace=True)]
+            layers += [nn.Conv2d(n, out, 3, padding=padding), norm(out), nn.ReLU(inplace=True)]
         super().__init__(*layers)
 
 
@@ -118,13 +119,13 @@ class UNet(Pretrained):
     def __init__(self, config: UNetConfig):
         super().__init__()
         c = self.config = config
-        widths = [c.width * 2**level for level in range(c.depth + 1)]
+        widths, norm = [c.width * 2**level for level in range(c.depth + 1)], NORMS[c.norm]
         self.down = nn.ModuleList(
-            Convs(n, out, c.padding, c.norm) for n, out in zip([c.channels, *widths], widths, strict=False)
+            Convs(n, out, c.padding, norm) for n, out in zip([c.channels, *widths], widths, strict=False)
         )
         self.pool = nn.MaxPool2d(2, ceil_mode=True)
         self.dropout = nn.Dropout2d(c.dropout)
-        self.ups = nn.ModuleList(Up(n, c.padding, c.norm) for n in reversed(widths[1:]))
+        self.ups = nn.ModuleList(Up(n, c.padding, norm) for n in reversed(widths[1:]))
         self.head = nn.Conv2d(c.width, c.classes, 1)
         self.apply(start)
 
@@ -147,8 +148,7 @@ class UNet(Pretrained):
         return self.expand(*self.contract(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.maps(x))
-        return logits
+        return self.head(self.maps(x))
 
 
 def start(layer: nn.Module) -> None:
@@ -171,14 +171,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, TINY.channels, 11, 14, generator=torch.Generator().manual_seed(0))
 
 
-BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm
-LAYOUT = Layout(
-    architecture="UNet",
-    fields={name: name for name in ("channels", "classes", "width", "depth", "padding", "norm", "dropout")},
-)
-KEYS = [
-    rename(f"{layer}.{p}", f"{layer}.{p}")
-    for layer in ("down.{}.{}", "ups.{}.up", "ups.{}.convs.{}", "head")
-    for p in ("weight", "bias")
-]
-KEYS += [rename(f"{norm}.{b}", f"{norm}.{b}") for norm in ("down.{}.{}", "ups.{}.convs.{}") for b in BUFFERS]
+LAYOUT = Layout("UNet")

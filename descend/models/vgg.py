@@ -90,19 +90,16 @@ class VGG(Pretrained):
 
     def maps(self, x: Tensor) -> Tensor:
         """The maps after the last pool."""
-        y: Tensor = self.layers(x)
-        return y
+        return self.layers(x)
 
     def features(self, x: Tensor) -> Tensor:
         """The 4096 units of f7."""
         x = self.average(self.maps(x)).flatten(1)
         x = self.dropout(self.f6(x).relu())
-        y: Tensor = self.f7(x).relu()
-        return y
+        return self.f7(x).relu()
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.dropout(self.features(x)))
-        return y
+        return self.head(self.dropout(self.features(x)))
 
 
 CONVS = {
@@ -121,13 +118,9 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(2, *TINY.image, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="VGG",
-    fields={n: n for n in ("image", "classes", "convs", "widths", "grid", "hidden", "dropout")},
-)
+LAYOUT = Layout("VGG")
 
 PARTS = ("layers.{}", "f6", "f7", "head")
 PUBLIC = ("features.{}", "classifier.0", "classifier.3", "classifier.6")
-KEYS = [rename(f"{part}.{p}", f"{part}.{p}") for part in PARTS for p in ("weight", "bias")]
 TORCHVISION = [rename(f"{a}.{p}", f"{b}.{p}") for a, b in zip(PARTS, PUBLIC, strict=True) for p in ("weight", "bias")]
 """Names of torchvision's files vgg11 .. vgg19 (`descend.weights.flat`)."""

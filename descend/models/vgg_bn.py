@@ -51,6 +51,5 @@ def TINY_INPUT() -> Tensor:
 
 
 LAYOUT = replace(vgg.LAYOUT, architecture="VGGBN")
-KEYS = [*vgg.KEYS, *batch_norm("layers.{}", "layers.{}")]
 TORCHVISION = [*vgg.TORCHVISION, *batch_norm("layers.{}", "features.{}")]
 """Names of torchvision's files vgg11_bn .. vgg19_bn (`descend.weights.flat`)."""

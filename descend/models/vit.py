@@ -20,7 +20,7 @@ Systems: vit, class-token, vit-pretrain-finetune
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -32,12 +32,12 @@ from descend.nn.init import lecun, normal_, uniform_, xavier
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import Rule, rename
+from descend.weights.rules import Rule, rename, rename_pair
 
 
 @dataclass(frozen=True)
 class ViTConfig:
-    """The numbers of a ViT; the defaults are those of Base with patches of 16."""
+    """The configuration of a ViT; the defaults are those of Base with patches of 16."""
 
     channels: int = 3
     side: int = 224
@@ -63,7 +63,7 @@ class ViTBlock(PreNormBlock):
     """A pre-norm block that can leave out what nobody reads."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False, count: int | None = None) -> Tensor:
-        """With `count`, only the first so many tokens are computed; they still look at all of them."""
+        """With `count`, only the first this many tokens are computed; they still look at all of them."""
         z = self.norm_1(x)
         x = x[:, :count] + self.drop(self.attn(z[:, :count], z, mask=mask, causal=causal))
         return x + self.drop(self.mlp(self.norm_2(x)))
@@ -91,7 +91,7 @@ class ViTEncoder(Pretrained):
 
     def tokens(self, x: Tensor) -> Tensor:
         """images (b, c, side, side) -> vectors (b, special + N, d)"""
-        return cast("Tensor", self.norm(self.encoder(self.embed(x))))
+        return self.norm(self.encoder(self.embed(x)))
 
     def special(self, x: Tensor) -> Tensor:
         """The vectors of the tokens before the patches (b, special, d): the only ones that a classifier reads.
@@ -103,7 +103,7 @@ class ViTEncoder(Pretrained):
         for block in first:
             h = block(h)
         h = self.norm(last(h, count=count if self.training else None))
-        return cast("Tensor", h[:, :count])
+        return h[:, :count]
 
     def features(self, x: Tensor) -> Tensor:
         """The class token's vector (b, d)."""
@@ -142,7 +142,7 @@ class ViTForImageClassification(ViTEncoder):
         self.apply(initial)
 
     def forward(self, x: Tensor) -> Tensor:
-        return cast("Tensor", self.head(self.features(x)))
+        return self.head(self.features(x))
 
 
 def fine_tuned(source: ViTEncoder, side: int, labels: Labels) -> ViTForImageClassification:
@@ -182,7 +182,7 @@ def TINY_INPUT() -> Tensor:
 ARCHITECTURES: dict[str, type[Pretrained]] = {"ViTModel": ViT, "ViTForImageClassification": ViTForImageClassification}
 
 
-def one_number(values: dict[str, Any]) -> dict[str, Any]:
+def unpack_sides(values: dict[str, Any]) -> dict[str, Any]:
     """Sides given as [224, 224] become 224; a pooler as wide as the model is the usual one."""
     values = dict(values)
     for name in ("image_size", "patch_size"):
@@ -212,14 +212,9 @@ LAYOUT = Layout(
     fields=FIELDS,
     fixed=FIXED,
     parts={"labels": Labels},
-    older=one_number,
+    older=unpack_sides,
     bare_prefix="vit.",
 )
-
-
-def pair(ours: str, theirs: str) -> list[Rule]:
-    """A layer's weight and bias."""
-    return [rename(f"{ours}.{p}", f"{theirs}.{p}") for p in ("weight", "bias")]
 
 
 def block_keys(block: str, layer: str) -> list[Rule]:
@@ -234,19 +229,19 @@ def block_keys(block: str, layer: str) -> list[Rule]:
         "mlp.up": "intermediate.dense",
         "mlp.down": "output.dense",
     }
-    return [rule for a, b in names.items() for rule in pair(f"{block}.{a}", f"{layer}.{b}")]
+    return [rule for a, b in names.items() for rule in rename_pair(f"{block}.{a}", f"{layer}.{b}")]
 
 
 def encoder_keys(prefix: str) -> list[Rule]:
     """Tokens, blocks and last norm, which DeiT names alike."""
     return [
-        *pair("embed.patches", f"{prefix}.embeddings.patch_embeddings.projection"),
+        *rename_pair("embed.patches", f"{prefix}.embeddings.patch_embeddings.projection"),
         rename("embed.cls", f"{prefix}.embeddings.cls_token"),
         rename("embed.positions", f"{prefix}.embeddings.position_embeddings"),
         *block_keys("encoder.blocks.{}", f"{prefix}.encoder.layer.{{}}"),
-        *pair("norm", f"{prefix}.layernorm"),
-        *pair("pooler.dense", f"{prefix}.pooler.dense"),
+        *rename_pair("norm", f"{prefix}.layernorm"),
+        *rename_pair("pooler.dense", f"{prefix}.pooler.dense"),
     ]
 
 
-KEYS = [*encoder_keys("vit"), *pair("head", "classifier")]
+KEYS = [*encoder_keys("vit"), *rename_pair("head", "classifier")]

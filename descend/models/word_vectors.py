@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import rename
 
 START = 0.1  # width of the initial values
 
@@ -146,5 +145,3 @@ def TINY_INPUT() -> Tensor:
 
 
 LAYOUT = Layout(architecture="SkipGram", fields={"vocab": "vocab_size", "width": "hidden_size"})
-
-KEYS = [rename(f"{part}.weight", f"{part}.weight") for part in ("centre", "context", "centre_bias", "context_bias")]

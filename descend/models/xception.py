@@ -26,7 +26,6 @@ from torch import Tensor, nn
 from descend.nn.convolution.unit import ConvUnit
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
-from descend.weights.rules import batch_norm, rename
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ class Separable(nn.Module):
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.norm(self.point(self.depth(x)))
-        return y
+        return self.norm(self.point(self.depth(x)))
 
 
 class Middle(nn.Module):
@@ -129,8 +127,7 @@ class Xception(Pretrained):
         return self.maps(x).mean((2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.head(self.dropout(self.features(x)))
-        return y
+        return self.head(self.dropout(self.features(x)))
 
 
 SIZES = {"xception": XceptionConfig()}
@@ -143,16 +140,4 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(3, 2, 41, 38, generator=torch.Generator().manual_seed(0))
 
 
-LAYOUT = Layout(
-    architecture="Xception",
-    fields={n: n for n in ("channels", "classes", "stem", "entry", "middle", "exit", "dropout")},
-)
-
-SEPARABLE = ("entry.{}.first", "entry.{}.second", "middle.{}.layers.{}", "exit.first", "exit.second", "last.{}")
-UNITS = ("conv_1", "conv_2", "entry.{}.shortcut", "exit.shortcut")
-CONVOLUTIONS = [f"{a}.{part}" for a in SEPARABLE for part in ("depth", "point")] + [f"{a}.conv" for a in UNITS]
-KEYS = [
-    *(rename(f"{name}.weight", f"{name}.weight") for name in CONVOLUTIONS),
-    *(rule for name in (*SEPARABLE, *UNITS) for rule in batch_norm(f"{name}.norm", f"{name}.norm")),
-    *(rename(f"head.{p}", f"head.{p}") for p in ("weight", "bias")),
-]
+LAYOUT = Layout("Xception")

@@ -28,30 +28,29 @@ def library() -> ctypes.CDLL | None:
     if compiler is None or os.environ.get("DESCEND_NATIVE") == "0":
         return None
     try:
-        path = folder() / f"native-{name(compiler)}.so"
+        path = cache_folder() / f"native-{name_build(compiler)}.so"
         if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             compile_to(path, compiler)
         return ctypes.CDLL(str(path))
     except (OSError, subprocess.SubprocessError):
         return None
 
 
-def folder() -> Path:
-    """Where the compiled file is kept; only this user can write there."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "descend"
-    root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return root
+def cache_folder() -> Path:
+    """Where what can be found out again is kept; only this user can write there."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "descend"
 
 
-def name(compiler: str) -> str:
+def name_build(compiler: str) -> str:
     """Of what the compiled file depends on: a home folder may be shared by different machines."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
     sources = [path.read_text(encoding="utf-8") for path in (*SOURCES, *HEADERS)]
-    parts = [*sources, version, *FLAGS, platform.machine(), processor()]
+    parts = [*sources, version, *FLAGS, platform.machine(), read_processor()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def processor() -> str:
+def read_processor() -> str:
     """Its instructions, where the system tells."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else [platform.processor()]

@@ -1,10 +1,11 @@
-"""Attention and GELU for training on a CPU in float32: compiled code behind torch operators (training.cpp).
+"""Attention and GELU for training on a CPU: compiled code behind torch operators (training.cpp).
 
     attention(q, k, v, causal)      softmax(scale Q Kᵀ + M) V,   q (b, t, h, k), k and v (b, s, kv_heads, k)
     gelu_tanh(x)                    x σ(2 √(2/π) (x + 0.044715 x³))
 
 Both have a backward pass and stand inside torch.compile. They are the fast form of equations that torch computes too;
-`usable(x)` says whether they can be had for such a tensor.
+`usable(x)` says whether they can be had for such a tensor: float32, or bfloat16 as in mixed precision. Then the factors
+of products are rounded to bfloat16; sums, softmax and GELU itself are computed in float32.
 """
 
 from __future__ import annotations
@@ -19,15 +20,22 @@ from torch import Tensor
 from descend.native.build import library
 
 
-def usable(x: Tensor) -> bool:
-    """Whether there is compiled code for such a tensor."""
-    return x.device.type == "cpu" and x.dtype == torch.float32 and there()
+def usable(*x: Tensor) -> bool:
+    """Whether there is compiled code for such tensors: of one type; in bfloat16 it takes numbers in pairs."""
+    first, *others = x
+    known = first.dtype == torch.float32 or (first.dtype == torch.bfloat16 and first.shape[-1] % 2 == 0)
+    return known and first.device.type == "cpu" and all(y.dtype == first.dtype for y in others) and is_built()
 
 
 @torch.compiler.assume_constant_result
-def there() -> bool:
+def is_built() -> bool:
     """Whether the library can be had. torch.compile asks once instead of tracing the search for a compiler."""
     return library() is not None
+
+
+def find_function(name: str, dtype: torch.dtype) -> Any:
+    """The compiled function for this type of number."""
+    return getattr(library(), f"{name}_{str(dtype).removeprefix('torch.')}")
 
 
 class _Heads(Structure):
@@ -55,21 +63,25 @@ def run(sums: Tensor, causal: bool, scale: float, *heads: Tensor) -> None:
     parts = [_Heads(x.data_ptr(), *x.stride()[:3]) for x in heads]
     parts += [_Heads()] * (8 - len(parts))
     task = _Attention(*sizes, scale, *parts, sums.data_ptr())
-    function = library().attention  # type: ignore[union-attr]
-    function(byref(task), c_int(len(heads) > 4), c_int(torch.get_num_threads()))
+    find_function("attention", q.dtype)(byref(task), c_int(len(heads) > 4), c_int(torch.get_num_threads()))
+
+
+def empty(q: Tensor) -> tuple[Tensor, Tensor]:
+    """y (b, t, h, k), and the logarithm of every row's sum (b, h, t), which is float32."""
+    return q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1], dtype=torch.float32)
 
 
 @torch.library.custom_op("descend::attention", mutates_args=())
 def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
-    """y (b, t, h, k), and the logarithm of every row's sum (b, h, t)."""
-    y, sums = q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
+    """y and the sums."""
+    y, sums = empty(q)
     run(sums, causal, scale, dense(q), dense(k), dense(v), y)
     return y, sums
 
 
 @attend.register_fake
 def _(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
-    return q.new_empty(q.shape), q.new_empty(len(q), q.shape[2], q.shape[1])
+    return empty(q)
 
 
 @torch.library.custom_op("descend::attention_backward", mutates_args=())
@@ -113,8 +125,8 @@ def gelu_tanh(x: Tensor) -> Tensor:
     """The value."""
     x = x.contiguous()
     y = torch.empty_like(x)
-    function = library().gelu_tanh  # type: ignore[union-attr]
-    function(c_void_p(x.data_ptr()), None, c_void_p(y.data_ptr()), c_int64(x.numel()), c_int(torch.get_num_threads()))
+    numbers = c_int64(x.numel()), c_int(torch.get_num_threads())
+    find_function("gelu_tanh", x.dtype)(c_void_p(x.data_ptr()), None, c_void_p(y.data_ptr()), *numbers)
     return y
 
 
@@ -122,9 +134,8 @@ def gelu_tanh(x: Tensor) -> Tensor:
 def gelu_tanh_backward(dy: Tensor, x: Tensor) -> Tensor:
     """dy times the slope at x."""
     x, dy = x.contiguous(), dy.contiguous()
-    y, n, threads = torch.empty_like(x), c_int64(x.numel()), c_int(torch.get_num_threads())
-    function = library().gelu_tanh  # type: ignore[union-attr]
-    function(c_void_p(x.data_ptr()), c_void_p(dy.data_ptr()), c_void_p(y.data_ptr()), n, threads)
+    y, numbers = torch.empty_like(x), (c_int64(x.numel()), c_int(torch.get_num_threads()))
+    find_function("gelu_tanh", x.dtype)(*(c_void_p(t.data_ptr()) for t in (x, dy, y)), *numbers)
     return y
 
 

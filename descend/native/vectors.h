@@ -2,11 +2,48 @@
 
 #pragma once
 #include <cstdint>
+#include <cstring>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));  // at any address
 typedef int32_t i8 __attribute__((vector_size(32)));
+typedef uint32_t u8 __attribute__((vector_size(32)));
+typedef uint16_t h8 __attribute__((vector_size(16), aligned(2)));
+
+struct half {  // bfloat16: the upper half of a float
+  uint16_t bits;
+};
 
 static inline v8 at(const float *p) { return *(const v8 *)p; }
+static inline v8 at(const half *p) { return (v8)(__builtin_convertvector(*(const h8 *)p, u8) << 16); }
+
+// Floats whose upper halves are the nearest bfloat16 numbers, ties to even.
+static inline u8 nearest(v8 x) { return (u8)x + 0x7fff + (((u8)x >> 16) & 1); }
+
+static inline void put(float *p, v8 x) { *(v8 *)p = x; }
+static inline void put(half *p, v8 x) {
+#if defined(__AVX512BF16__) && defined(__AVX512VL__)
+  *(h8 *)p = (h8)_mm256_cvtneps_pbh((__m256)x);
+#else
+  *(h8 *)p = __builtin_convertvector(nearest(x) >> 16, h8);
+#endif
+}
+
+// The first n of eight, zeros after them.
+template <class T>
+static inline v8 some(const T *p, int64_t n) {
+  T in[8] = {};
+  std::memcpy(in, p, n * sizeof(T));
+  return at(in);
+}
+template <class T>
+static inline void put_some(T *p, v8 x, int64_t n) {
+  T out[8];
+  put(out, x);
+  std::memcpy(p, out, n * sizeof(T));
+}
 
 static inline float total(v8 a) { return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7])); }
 

@@ -4,39 +4,46 @@
 //     dV = P' dY,  dS = P o (dY V' - D),  D_i = dY_i . Y_i,  dB += dS,  dQ = scale dS K,  dK = scale dS' Q
 //
 // The map stays where it is: rolling, cutting and joining are the addresses of the rows. A row that the roll brought in
-// from the other side does not see the others. One image and one head is the work of one thread, so the result does not
+// from the other side does not see the others. Maps are float32 or bfloat16, all else is float32. One image and one head is the work of one thread, so the result does not
 // depend on their number.
 
-#include <cstring>
 #include <algorithm>
-#include <vector>
 
 #include "panels.h"
 
+template <class T>
 struct Windows {
   int64_t batch, height, width, heads, size, window, shift;
   double scale;
-  const float *qkv, *bias, *dy;  // maps (batch, height, width, 3, heads, size) and without the 3; bias (heads, t, t)
-  float *y, *sums, *dqkv, *dbias;  // sums (batch, heads, windows, t), dbias (batch, heads, t, t)
+  const T *qkv;  // maps (batch, height, width, 3, heads, size), and those of y without the 3
+  const float *bias;  // (heads, t, t)
+  const T *dy;
+  T *y;
+  float *sums;  // (batch, heads, windows, t)
+  T *dqkv;
+  float *dbias;  // (batch, heads, t, t)
 };
 
+template <class T>
 struct Pane {
   int64_t t, s, size, wide;
   int64_t step;  // from a row of Q to its K, and from K to V
   std::vector<int64_t> place, triple, region;  // where a row of Y and where one of Q begins
-  std::vector<float> q, k, v, y, dy, turned_k, turned_v, panels, scores, slopes, out;
+  std::vector<T> q, k, v, y, dy, turned_k, turned_v, panels, left;
+  std::vector<float> scores, slopes, out;
   bool mixed;
-  Pane(const Windows &f)
+  Pane(const Windows<T> &f)
       : t(f.window * f.window), s(rounded(t)), size(f.size), wide(rounded(f.size)), step(f.heads * f.size) {
     place.resize(t), triple.resize(t), region.resize(t);
     for (auto *x : {&q, &k, &v, &y, &dy}) x->resize(t * size);
     for (auto *x : {&turned_k, &turned_v}) x->resize(s * size);
-    for (auto *x : {&panels, &out}) x->resize(t * wide);
+    panels.resize(paired(t) * wide), out.resize(t * wide);
+    left.resize(paired(t) * s);
     for (auto *x : {&scores, &slopes}) x->resize(t * s);
   }
 
   // Where the rows of a window lie in the map, and which of them belong together.
-  void look(const Windows &f, int64_t b, int64_t head, int64_t down, int64_t across) {
+  void look(const Windows<T> &f, int64_t b, int64_t head, int64_t down, int64_t across) {
     const bool last_row = f.shift && down == f.height / f.window - 1, last = f.shift && across == f.width / f.window - 1;
     mixed = last_row || last;
     for (int64_t i = 0; i < t; i++) {
@@ -49,19 +56,18 @@ struct Pane {
     }
   }
 
-  void take(const float *from, const std::vector<int64_t> &where, std::vector<float> &to) {
-    for (int64_t i = 0; i < t; i++) std::memcpy(&to[i * size], from + where[i], size * sizeof(float));
+  void take(const T *from, const std::vector<int64_t> &where, std::vector<T> &to) {
+    for (int64_t i = 0; i < t; i++) std::memcpy(&to[i * size], from + where[i], size * sizeof(T));
   }
 
-  void take_three(const float *qkv) { take(qkv, triple, q), take(qkv + step, triple, k), take(qkv + 2 * step, triple, v); }
+  void take_three(const T *qkv) { take(qkv, triple, q), take(qkv + step, triple, k), take(qkv + 2 * step, triple, v); }
 
-  void put(float *to, const std::vector<int64_t> &where, float times) {
-    for (int64_t i = 0; i < t; i++)
-      for (int64_t c = 0; c < size; c++) to[where[i] + c] = times * out[i * wide + c];
+  void give(T *to, const std::vector<int64_t> &where, float times) {
+    for (int64_t i = 0; i < t; i++) put_row(to + where[i], &out[i * wide], size, times);
   }
 
   // scale Q K' + B
-  void score(const Windows &f, const float *bias) {
+  void score(const Windows<T> &f, const float *bias) {
     pack_turned(k.data(), size, t, size, turned_k.data());
     product<false>(q.data(), size, turned_k.data(), size, scores.data(), s, t, size, s);
     const float scale = f.scale;
@@ -79,7 +85,8 @@ struct Pane {
   }
 };
 
-static void forward(const Windows &f, int64_t b, int64_t head, Pane &w) {
+template <class T>
+static void forward(const Windows<T> &f, int64_t b, int64_t head, Pane<T> &w) {
   const float *bias = f.bias + head * w.t * w.t;
   float *sums = f.sums + (b * f.heads + head) * f.height * f.width;
   for (int64_t down = 0; down < f.height / f.window; down++)
@@ -90,12 +97,13 @@ static void forward(const Windows &f, int64_t b, int64_t head, Pane &w) {
       for (int64_t i = 0; i < w.t; i++) softmax(&w.scores[i * w.s], w.t, w.s, 1, sums + i);
       w.part(w.scores);
       pack(w.v.data(), w.size, w.t, w.size, w.panels.data());
-      product<false>(w.scores.data(), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
-      w.put(f.y, w.place, 1);
+      product<false>(as_left(w.scores, w.t, w.s, w.s, w.left), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
+      w.give(f.y, w.place, 1);
     }
 }
 
-static void backward(const Windows &f, int64_t b, int64_t head, Pane &w) {
+template <class T>
+static void backward(const Windows<T> &f, int64_t b, int64_t head, Pane<T> &w) {
   const float *bias = f.bias + head * w.t * w.t;
   const float *sums = f.sums + (b * f.heads + head) * f.height * f.width;
   float *dbias = f.dbias + (b * f.heads + head) * w.t * w.t;
@@ -108,33 +116,36 @@ static void backward(const Windows &f, int64_t b, int64_t head, Pane &w) {
       pack_turned(w.v.data(), w.size, w.t, w.size, w.turned_v.data());
       product<false>(w.dy.data(), w.size, w.turned_v.data(), w.size, w.slopes.data(), w.s, w.t, w.size, w.s);
       for (int64_t i = 0; i < w.t; i++) {
-        float dot = 0;
-        for (int64_t c = 0; c < w.size; c++) dot += w.dy[i * w.size + c] * w.y[i * w.size + c];
-        slopes(&w.scores[i * w.s], &w.slopes[i * w.s], w.t, w.s, 1, sums[i], dot);
+        const float d = dot(&w.dy[i * w.size], &w.y[i * w.size], w.size);
+        slopes(&w.scores[i * w.s], &w.slopes[i * w.s], w.t, w.s, 1, sums[i], d);
       }
       w.part(w.scores), w.part(w.slopes);
       for (int64_t i = 0; i < w.t; i++)
         for (int64_t j = 0; j < w.t; j++) dbias[i * w.t + j] += w.slopes[i * w.s + j];
       pack(w.k.data(), w.size, w.t, w.size, w.panels.data());
-      product<false>(w.slopes.data(), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
-      w.put(f.dqkv, w.triple, f.scale);
+      product<false>(as_left(w.slopes, w.t, w.s, w.s, w.left), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
+      w.give(f.dqkv, w.triple, f.scale);
       pack(w.q.data(), w.size, w.t, w.size, w.panels.data());
       std::fill(w.out.begin(), w.out.end(), 0.0f);
-      product<true>(w.slopes.data(), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
-      w.put(f.dqkv + w.step, w.triple, f.scale);
+      product<true>(braid(w.slopes, w.t, w.s, w.s, w.left), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
+      w.give(f.dqkv + w.step, w.triple, f.scale);
       pack(w.dy.data(), w.size, w.t, w.size, w.panels.data());
       std::fill(w.out.begin(), w.out.end(), 0.0f);
-      product<true>(w.scores.data(), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
-      w.put(f.dqkv + 2 * w.step, w.triple, 1);
+      product<true>(braid(w.scores, w.t, w.s, w.s, w.left), w.s, w.panels.data(), w.t, w.out.data(), w.wide, w.t, w.t, w.wide);
+      w.give(f.dqkv + 2 * w.step, w.triple, 1);
     }
 }
 
-extern "C" void window_attention(const Windows *f, int back, int threads) {
+template <class T>
+static void run(const Windows<T> &f, bool back, int threads) {
 #pragma omp parallel num_threads(threads)
   {
-    Pane w(*f);
+    Pane<T> w(f);
 #pragma omp for schedule(dynamic)
-    for (int64_t n = 0; n < f->batch * f->heads; n++)
-      back ? backward(*f, n / f->heads, n % f->heads, w) : forward(*f, n / f->heads, n % f->heads, w);
+    for (int64_t n = 0; n < f.batch * f.heads; n++)
+      back ? backward(f, n / f.heads, n % f.heads, w) : forward(f, n / f.heads, n % f.heads, w);
   }
 }
+
+extern "C" void window_attention_float32(const Windows<float> *f, int back, int threads) { run(*f, back, threads); }
+extern "C" void window_attention_bfloat16(const Windows<half> *f, int back, int threads) { run(*f, back, threads); }

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.ops.routing import gates, noisy, top_k, top_k_renormalised
+from descend.ops.routing import capacity, gates, noisy, top_k, top_k_renormalised, within_capacity
 
 
 class Routing(NamedTuple):
@@ -83,7 +83,15 @@ class Experts(nn.Module):
         ])  # fmt: skip
 
 
-def dispatch(x: Tensor, weight: Tensor, index: Tensor, experts: Experts) -> Tensor:
+class ExpertNetworks(nn.ModuleList):
+    """Any networks as experts, one by one; mixtures among them make a mixture of mixtures (DLN)."""
+
+    def forward(self, x: Tensor, counts: list[int]) -> Tensor:
+        """As of `Experts`."""
+        return torch.cat([expert(rows) for expert, rows in zip(self, x.split(counts), strict=True)])
+
+
+def dispatch(x: Tensor, weight: Tensor, index: Tensor, experts: Experts | ExpertNetworks) -> Tensor:
     """Σ_k weight · E_index(x): x (n, d), weight and index (n, k) -> (n, d)."""
     n, k = index.shape
     flat = index.flatten()
@@ -97,7 +105,7 @@ def dispatch(x: Tensor, weight: Tensor, index: Tensor, experts: Experts) -> Tens
 class MixtureOfExperts(nn.Module):
     """x (…, d) -> (…, d)"""
 
-    def __init__(self, router: nn.Module, experts: Experts):
+    def __init__(self, router: nn.Module, experts: Experts | ExpertNetworks):
         super().__init__()
         self.router, self.experts = router, experts
 
@@ -107,10 +115,28 @@ class MixtureOfExperts(nn.Module):
         return dispatch(flat, routing.weight, routing.chosen, self.experts).view_as(x)
 
 
+class CappedMixture(MixtureOfExperts):
+    """The same with room for C = ⌈factor · k · tokens / N⌉ visits an expert; those beyond it add nothing.
+
+    All first choices come before all second ones, so that a token loses its second expert first.
+    """
+
+    def __init__(self, router: nn.Module, experts: Experts | ExpertNetworks, factor: float = 1.25):
+        super().__init__(router, experts)
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = x.flatten(0, -2)
+        routing: Routing = self.router(flat)
+        room = capacity(routing.chosen.numel(), len(self.experts), self.factor)
+        kept = within_capacity(routing.chosen.T.flatten(), len(self.experts), room).view_as(routing.chosen.T).T
+        return dispatch(flat, routing.weight * kept, routing.chosen, self.experts).view_as(x)
+
+
 class SharedExperts(MixtureOfExperts):
     """The same, and a network that every token passes through (DeepSeek)."""
 
-    def __init__(self, router: nn.Module, experts: Experts, shared: nn.Module):
+    def __init__(self, router: nn.Module, experts: Experts | ExpertNetworks, shared: nn.Module):
         super().__init__(router, experts)
         self.shared = shared
 
@@ -121,6 +147,13 @@ class SharedExperts(MixtureOfExperts):
 def total_and_active(model: nn.Module, k: int) -> tuple[int, int]:
     """All parameters, and those that one token meets when it passes through k experts of each mixture."""
     total = sum(p.numel() for p in model.parameters())
-    mixtures = [m for m in model.modules() if isinstance(m, Experts)]
-    idle = sum((len(m) - k) * sum(p.numel() for p in m.parameters()) // len(m) for m in mixtures)
-    return total, total - idle
+    return total, total - count_idle(model, k)
+
+
+def count_idle(module: nn.Module, k: int) -> int:
+    """Parameters that one token does not meet; the experts of a mixture are of one size."""
+    if not isinstance(module, Experts | ExpertNetworks):
+        return sum(count_idle(child, k) for child in module.children())
+    total = sum(p.numel() for p in module.parameters())
+    met = total - sum(count_idle(child, k) for child in module.children())
+    return total - k * met // len(module)

@@ -62,8 +62,7 @@ class Pipeline(nn.Module):
         self.embed, self.body, self.head = embed, body, head
 
     def forward(self, tokens: Tensor) -> Tensor:
-        z: Tensor = self.head(self.body(self.embed(tokens)))
-        return z
+        return self.head(self.body(self.embed(tokens)))
 
     def probabilities(self, tokens: Tensor) -> Tensor:
         """softmax of the logits over the last axis."""

@@ -21,3 +21,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.activation(self.up(x)))
+
+    def active_units(self, x: Tensor) -> Tensor:
+        """Which hidden units speak for which position: φ(W_1 x + b_1) > 0, (.., hidden)."""
+        return self.activation(self.up(x)) > 0

@@ -50,7 +50,7 @@ def xor_of_relus(x: Tensor) -> Tensor:
     return xor_network(x, torch.relu, RELU_WEIGHTS)
 
 
-def lifted(x: Tensor, w1: Tensor, b1: Tensor) -> Tensor:
+def lift(x: Tensor, w1: Tensor, b1: Tensor) -> Tensor:
     """h = relu(W₁ x + b₁): points (n, 2) -> (n, 3)."""
     return torch.relu(x @ w1.T + b1)
 
@@ -58,7 +58,7 @@ def lifted(x: Tensor, w1: Tensor, b1: Tensor) -> Tensor:
 def feature_map(x: Tensor) -> Tensor:
     """(feature A, feature B) of parts (size, weight): (n, 2) -> (n, 2)."""
     w1, b1, w2, b2 = (x.new_tensor(v) for v in (FACTORY_W1, FACTORY_B1, FACTORY_W2, FACTORY_B2))
-    return lifted(x, w1, b1) @ w2.T + b2
+    return lift(x, w1, b1) @ w2.T + b2
 
 
 def density_scores(x: Tensor) -> Tensor:

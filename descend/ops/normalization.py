@@ -35,14 +35,14 @@ def moments(z: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
     return mu, (z - mu).square().mean(tuple(dims), keepdim=True)
 
 
-def spread(var: Tensor, eps: float) -> Tensor:
+def standard_deviation(var: Tensor, eps: float) -> Tensor:
     """√(σ² + ε)"""
     return (var + eps).sqrt()
 
 
 def normalize(z: Tensor, mu: Tensor, var: Tensor, eps: float) -> Tensor:
     """(z − μ) / √(σ² + ε)"""
-    return (z - mu) / spread(var, eps)
+    return (z - mu) / standard_deviation(var, eps)
 
 
 def scale_and_shift(z_hat: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:

@@ -31,13 +31,13 @@ def shift_right(y: Tensor, start: int) -> Tensor:
     return torch.cat([torch.full_like(y[:, :1], start), y[:, :-1]], dim=1)
 
 
-def mixed(y: Tensor, own: Tensor, start: int, true: Tensor) -> Tensor:
+def mix_tokens(y: Tensor, own: Tensor, start: int, true: Tensor) -> Tensor:
     """The decoder's input (b, t): the token before, from y where `true` (b, t), else from the model's own."""
     return shift_right(y.where(true, own), start)
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearDecay:
     """p = max(floor, 1 − t / T)"""
 
     steps: int = 1000
@@ -49,7 +49,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class ExponentialDecay:
     """p = k^t"""
 
     k: float = 0.999
@@ -59,7 +59,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class InverseSigmoid:
+class InverseSigmoidDecay:
     """p = k / (k + exp(t / k)): near 1 until about t = k log k, then it falls."""
 
     k: float = 100.0
@@ -68,4 +68,4 @@ class InverseSigmoid:
         return self.k / (self.k + math.exp(min(t / self.k, 700.0)))
 
 
-Forcing = Linear | Exponential | InverseSigmoid
+Forcing = LinearDecay | ExponentialDecay | InverseSigmoidDecay

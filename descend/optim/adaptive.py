@@ -13,6 +13,9 @@ beside g²: with ε = 1e-8 and |g| = 1e-4 the first Adam step is 0.71 η inside 
 Without bias correction the first step is 0.1 / √0.001 = √10 times too long. Erratum: VOM 5.5.3 prints m for m̂; the
 text below it, and this code, have m̂.
 
+How far Adam really goes is its step ratio m̂ / √v̂, the step in units of η: 1 where all gradients agree, about
+√((1 − β₁) / (1 + β₁)) = 0.23 where they are pure noise.
+
 Systems: rmsprop, adagrad, adam
 """
 
@@ -22,6 +25,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from descend.optim.elementwise import Elementwise, Group, Row, with_l2
 
@@ -127,3 +131,17 @@ def root(v: Row, eps: float) -> Row:
     below = torch._foreach_add(v, eps)
     torch._foreach_sqrt_(below)
     return below
+
+
+def step_ratios(optimizer: torch.optim.Adam) -> list[Tensor]:
+    """m̂ / (√v̂ + ε) of every parameter that has been stepped, in the optimizer's order: its last step over −η."""
+    found = []
+    for group in optimizer.param_groups:
+        beta1, beta2 = group["betas"]
+        for p in group["params"]:
+            state = optimizer.state[p]
+            if state:
+                t = float(state["step"])
+                m, v = state["exp_avg"] / (1 - beta1**t), state["exp_avg_sq"] / (1 - beta2**t)
+                found.append(m / (v.sqrt() + group["eps"]))
+    return found

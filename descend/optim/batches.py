@@ -29,12 +29,12 @@ def with_replacement(m: int, batch: int, random: torch.Generator) -> Iterator[Te
 def without_replacement(m: int, batch: int, random: torch.Generator) -> Iterator[Tensor]:
     """Indices of batches without end, every example once an epoch; the rest of an epoch too short is left out."""
     if not 1 <= batch <= m:
-        raise Mistake(f"a batch of {batch} from {m} examples: take 1 to {m}")
+        raise Mistake(f"a batch of {batch} from {m} examples: give 1 to {m}")
     while True:
         yield from torch.randperm(m, generator=random)[: m - m % batch].split(batch)
 
 
-def balanced(labels: Tensor, batch: int, random: torch.Generator) -> Iterator[Tensor]:
+def draw_balanced(labels: Tensor, batch: int, random: torch.Generator) -> Iterator[Tensor]:
     """Indices of batches without end in which every class has the same probability."""
     _, kind, counts = labels.unique(return_inverse=True, return_counts=True)
     weights = 1 / counts[kind].double()

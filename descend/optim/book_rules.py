@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from descend.optim import adaptive, averaging, conjugate, gains, hessian_free, lion, momentum, subgradient, window
-from descend.optim.rules import SGD, decayed, trained
+from descend.optim.rules import SGD, group_by_decay, list_trained
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class HeavyBall:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return momentum.HeavyBall(decayed(module, self.weight_decay), self.lr, self.momentum)
+        return momentum.HeavyBall(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Nesterov:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return momentum.Nesterov(decayed(module, self.weight_decay), self.lr, self.momentum)
+        return momentum.Nesterov(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Subgradient:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return subgradient.Subgradient(decayed(module, self.weight_decay), self.lr)
+        return subgradient.Subgradient(group_by_decay(module, self.weight_decay), self.lr)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class GradientWindow:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return window.GradientWindow(decayed(module, self.weight_decay), self.lr, self.window)
+        return window.GradientWindow(group_by_decay(module, self.weight_decay), self.lr, self.window)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class LocalGains:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return gains.LocalGains(decayed(module, self.weight_decay), self.lr)
+        return gains.LocalGains(group_by_decay(module, self.weight_decay), self.lr)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class VelocityGains:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return gains.VelocityGains(decayed(module, self.weight_decay), self.lr, self.momentum)
+        return gains.VelocityGains(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class PlainRprop:
     """The first step size."""
 
     def build(self, module: nn.Module) -> Optimizer:
-        return gains.PlainRprop(trained(module), self.lr)
+        return gains.PlainRprop(list_trained(module), self.lr)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class RMSPropInside:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return adaptive.RMSPropInside(decayed(module, self.weight_decay), self.lr, self.gamma, self.eps)
+        return adaptive.RMSPropInside(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class AdagradInside:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return adaptive.AdagradInside(decayed(module, self.weight_decay), self.lr, self.eps)
+        return adaptive.AdagradInside(group_by_decay(module, self.weight_decay), self.lr, self.eps)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class AdamInside:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return adaptive.AdamInside(decayed(module, self.weight_decay), self.lr, self.betas, self.eps)
+        return adaptive.AdamInside(group_by_decay(module, self.weight_decay), self.lr, self.betas, self.eps)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Lion:
     weight_decay: float = 0.1
 
     def build(self, module: nn.Module) -> Optimizer:
-        return lion.Lion(decayed(module, self.weight_decay), self.lr, self.betas)
+        return lion.Lion(group_by_decay(module, self.weight_decay), self.lr, self.betas)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class FletcherReeves:
     """Line searches in one step."""
 
     def build(self, module: nn.Module) -> Optimizer:
-        return conjugate.FletcherReeves(trained(module), self.lr, self.inner)
+        return conjugate.FletcherReeves(list_trained(module), self.lr, self.inner)
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class PolakRibiere:
     """Line searches in one step."""
 
     def build(self, module: nn.Module) -> Optimizer:
-        return conjugate.PolakRibiere(trained(module), self.lr, self.inner)
+        return conjugate.PolakRibiere(list_trained(module), self.lr, self.inner)
 
 
 @dataclass(frozen=True)
@@ -197,4 +197,4 @@ class HessianFree:
     """Conjugate-gradient steps at most; each costs two gradients."""
 
     def build(self, module: nn.Module) -> Optimizer:
-        return hessian_free.DifferenceHF(trained(module), self.lr, self.damping, self.inner)
+        return hessian_free.DifferenceHF(list_trained(module), self.lr, self.damping, self.inner)

@@ -68,7 +68,7 @@ def begin(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
                 p.grad = None
 
 
-def decayed_rates(names: Sequence[str], rate: float, decay: float) -> tuple[Part, ...]:
+def decay_rates(names: Sequence[str], rate: float, decay: float) -> tuple[Part, ...]:
     """Parts from the input to the last one below the head, with rate · decayˡ, l = 0 for the last; "" as the first."""
     if not names:
         return ()
@@ -76,7 +76,7 @@ def decayed_rates(names: Sequence[str], rate: float, decay: float) -> tuple[Part
     return (*parts, Part("", parts[-1].rate))
 
 
-def thawed(parts: Sequence[Part], every: int) -> tuple[Part, ...]:
+def thaw_parts(parts: Sequence[Part], every: int) -> tuple[Part, ...]:
     """The same parts, the last one beginning after `every` steps, the one before it after twice as many, and so on."""
     named = [p for p in parts if p.name]
     later = [Part(p.name, p.rate, every * (i + 1)) for i, p in enumerate(named)]

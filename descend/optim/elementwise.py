@@ -124,4 +124,4 @@ def check(group: Group) -> None:
     decays = [group[name] for name in ("momentum", "gamma") if name in group]
     for decay in (*decays, *group.get("betas", ())):
         if not 0 <= decay < 1:
-            raise Mistake(f"a decay rate of {decay} blows up; take one from 0 to below 1")
+            raise Mistake(f"a decay rate of {decay} diverges; give one from 0 to below 1")

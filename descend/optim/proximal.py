@@ -5,7 +5,8 @@
     w ← (1 − ηλ) w − η g                                       weight decay: the gradient step on loss + λ/2 ‖w‖²
 
 S_a is the proximal operator of a ‖w‖₁ (DLD 9.3 says of ‖w‖₁). The subgradient step w − η (g + λ sign w) jumps over 0
-and back; S_a lands on it. `Proximal` is the rule that a recipe holds: matrices are thresholded, vectors only descend.
+and back; S_a lands on it. `ProximalGradient` is the rule that a recipe holds: matrices are thresholded, vectors only
+descend.
 
 Systems: l1-penalty
 """
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from descend.optim.rules import decayed
+from descend.optim.rules import group_by_decay
 
 
 def soft_threshold(z: Tensor, a: float | Tensor) -> Tensor:
@@ -59,7 +60,7 @@ class ProximalSGD(torch.optim.Optimizer):
 
 
 @dataclass(frozen=True)
-class Proximal:
+class ProximalGradient:
     """Gradient descent with the elastic net's proximal step on matrices; alpha 1 is L1, and gives exact zeros."""
 
     lr: float = 0.1
@@ -67,5 +68,5 @@ class Proximal:
     alpha: float = 1.0
 
     def build(self, module: nn.Module) -> torch.optim.Optimizer:
-        groups = [{"params": g["params"], "lam": g["weight_decay"]} for g in decayed(module, self.lam)]
+        groups = [{"params": g["params"], "lam": g["weight_decay"]} for g in group_by_decay(module, self.lam)]
         return ProximalSGD(groups, self.lr, self.lam, self.alpha)

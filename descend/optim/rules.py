@@ -29,19 +29,22 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 
-def trained(module: nn.Module) -> list[nn.Parameter]:
+def list_trained(module: nn.Module) -> list[nn.Parameter]:
     """The parameters that take gradients."""
     return [p for p in module.parameters() if p.requires_grad]
 
 
-def decayed(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+def group_by_decay(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     """Parameter groups: matrices with decay, vectors without."""
-    matrices, vectors = [p for p in trained(module) if p.dim() > 1], [p for p in trained(module) if p.dim() < 2]
+    matrices, vectors = (
+        [p for p in list_trained(module) if p.dim() > 1],
+        [p for p in list_trained(module) if p.dim() < 2],
+    )
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
 
 
-def _fused(parameters: Iterable[torch.Tensor]) -> bool:
+def _can_fuse(parameters: Iterable[torch.Tensor]) -> bool:
     """One kernel for the whole update, where torch has it (not for sharded tensors)."""
     return all(p.is_floating_point() and not isinstance(p, DTensor) for p in parameters)
 
@@ -55,8 +58,8 @@ class SGD:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        groups = decayed(module, self.weight_decay)
-        return torch.optim.SGD(groups, self.lr, self.momentum, fused=_fused(module.parameters()))
+        groups = group_by_decay(module, self.weight_decay)
+        return torch.optim.SGD(groups, self.lr, self.momentum, fused=_can_fuse(module.parameters()))
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class ShiftedNesterov:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        groups, fused = decayed(module, self.weight_decay), _fused(module.parameters())
+        groups, fused = group_by_decay(module, self.weight_decay), _can_fuse(module.parameters())
         return torch.optim.SGD(groups, self.lr, self.momentum, nesterov=True, fused=fused)
 
 
@@ -82,7 +85,7 @@ class RMSprop:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return torch.optim.RMSprop(decayed(module, self.weight_decay), self.lr, self.gamma, self.eps)
+        return torch.optim.RMSprop(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Adagrad:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return torch.optim.Adagrad(decayed(module, self.weight_decay), self.lr, eps=self.eps)
+        return torch.optim.Adagrad(group_by_decay(module, self.weight_decay), self.lr, eps=self.eps)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Adadelta:
     weight_decay: float = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
-        return torch.optim.Adadelta(decayed(module, self.weight_decay), self.lr, self.gamma, self.eps)
+        return torch.optim.Adadelta(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Rprop:
     steps: tuple[float, float] = (1e-6, 50.0)
 
     def build(self, module: nn.Module) -> Optimizer:
-        return torch.optim.Rprop(trained(module), self.lr, self.etas, self.steps)
+        return torch.optim.Rprop(list_trained(module), self.lr, self.etas, self.steps)
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,8 @@ class Adam:
     eps: float = 1e-8
 
     def build(self, module: nn.Module) -> Optimizer:
-        params = trained(module)
-        return torch.optim.Adam(params, self.lr, self.betas, self.eps, fused=_fused(params))
+        params = list_trained(module)
+        return torch.optim.Adam(params, self.lr, self.betas, self.eps, fused=_can_fuse(params))
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,8 @@ class AdamL2:
     weight_decay: float = 0.01
 
     def build(self, module: nn.Module) -> Optimizer:
-        groups = decayed(module, self.weight_decay)
-        return torch.optim.Adam(groups, self.lr, self.betas, self.eps, fused=_fused(module.parameters()))
+        groups = group_by_decay(module, self.weight_decay)
+        return torch.optim.Adam(groups, self.lr, self.betas, self.eps, fused=_can_fuse(module.parameters()))
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,8 @@ class AdamW:
     weight_decay: float = 0.01
 
     def build(self, module: nn.Module) -> Optimizer:
-        groups = decayed(module, self.weight_decay)
-        return torch.optim.AdamW(groups, self.lr, self.betas, self.eps, fused=_fused(module.parameters()))
+        groups = group_by_decay(module, self.weight_decay)
+        return torch.optim.AdamW(groups, self.lr, self.betas, self.eps, fused=_can_fuse(module.parameters()))
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class LBFGS:
 
     def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.LBFGS(
-            trained(module),
+            list_trained(module),
             self.lr,
             max_iter=self.inner,
             history_size=self.history,

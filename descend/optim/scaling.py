@@ -50,7 +50,7 @@ class LossScaler:
         return finite(grads)
 
     def update(self, whole: bool) -> None:
-        """Halve the scale after an overflow; double it after so many good steps in a row."""
+        """Halve the scale after an overflow; double it after this many good steps in a row."""
         if not whole:
             self.scale, self.good = self.scale * self.backoff, 0
             return

@@ -9,7 +9,7 @@
     restarts      η_t = η_min + (η_0 γ^i − η_min) (1 + cos(π (t − t_i) / T_i)) / 2            t_i ≤ t < t_i + T_i
     warmup        η_t = η_min + (η_0 − η_min) t / T_warm           t ≤ T_warm, then any of these from its start
     Noam          η_t = d^−½ min(t^−½, t w^−3/2)                   t ≥ 1; peak (d w)^−½ at t = w
-    plateau       η ← φ η when the watched score has not improved for so many evaluations
+    plateau       η ← φ η when the watched score has not improved for this many evaluations
 
 A schedule gives the factor on the optimizer's rate: η_0 is 1. It is a pure function of the step, so a resumed run needs
 no state of it; only the plateau looks at scores, and its state is a value that the trainer keeps. Under gradient
@@ -74,7 +74,7 @@ def warm_restarts(t: float, periods: Sequence[float], gamma: float, peak: float 
 
 
 def growing_periods(first: int, times: int, restarts: int) -> tuple[int, ...]:
-    """T_i = T_0 · times^i: the periods of a schedule with so many restarts."""
+    """T_i = T_0 · times^i: the periods of a schedule with this many restarts."""
     return tuple(first * times**i for i in range(restarts + 1))
 
 
@@ -90,7 +90,7 @@ def torch_scheduler(
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule(step, steps))
 
 
-def warmed(step: int, steps: int, warmup: int, decay: Callable[[int, int], float]) -> float:
+def warm_up(step: int, steps: int, warmup: int, decay: Callable[[int, int], float]) -> float:
     """A linear rise of `warmup` steps to where the decay starts, then the decay over the steps that are left."""
     left = max(steps - warmup, 1)
     if step < warmup:
@@ -119,7 +119,7 @@ class Cosine:
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
-        return warmed(step, steps, self.warmup, lambda t, total: cosine(t, total, floor=self.floor))
+        return warm_up(step, steps, self.warmup, lambda t, total: cosine(t, total, floor=self.floor))
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Linear:
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
-        return warmed(step, steps, self.warmup, lambda t, total: linear(t, total, floor=self.floor))
+        return warm_up(step, steps, self.warmup, lambda t, total: linear(t, total, floor=self.floor))
 
 
 @dataclass(frozen=True)
@@ -229,10 +229,10 @@ class Warmup:
     def __post_init__(self) -> None:
         require("warmup", self.warmup, self.warmup >= 0, "0 or more")
         if isinstance(self.around, Plateau):
-            raise Mistake("a plateau goes outside: Plateau(around=Warmup(...))")
+            raise Mistake("Plateau must be the outermost schedule: Plateau(around=Warmup(...))")
 
     def __call__(self, step: int, steps: int) -> float:
-        return warmed(step, steps, self.warmup, self.around)
+        return warm_up(step, steps, self.warmup, self.around)
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Plateau:
         require("patience", self.patience, self.patience >= 1, "at least 1")
         require("floor", self.floor, 0 <= self.floor < 1, "0 or more, and below 1")
         if isinstance(self.around, Plateau):
-            raise Mistake("a plateau in a plateau: give one of them")
+            raise Mistake("a Plateau cannot contain another Plateau: give only one")
 
     def __call__(self, step: int, steps: int) -> float:
         return float(self.around(step, steps))

@@ -1,4 +1,4 @@
-"""The path of an optimizer on a function of one vector: for pictures, labs and comparisons."""
+"""The path of an optimizer on a function of one vector: for plots, labs and comparisons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Path(NamedTuple):
 def trajectory(
     build: Callable[[list[nn.Parameter]], Optimizer], loss: Callable[[Tensor], Tensor], start: Tensor, steps: int
 ) -> Path:
-    """Follow `build([θ])` for so many steps; it works for all optimizers, with a closure that keeps the graph."""
+    """Follow `build([θ])` for this many steps; it works for all optimizers, with a closure that keeps the graph."""
     theta = nn.Parameter(start.clone())
     optimizer = build([theta])
     iterates, seen, losses = [start.clone()], [], []

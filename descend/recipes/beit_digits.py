@@ -7,7 +7,7 @@ descend train beit-digits-classify --start.path runs/beit
 from descend.data.images.digits import Digits
 from descend.data.images.hidden_patches import Hiding
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.masked_images import MaskedImages
 from descend.models.beit import BeitConfig
 from descend.optim.rules import AdamW

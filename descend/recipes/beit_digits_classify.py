@@ -1,15 +1,15 @@
-"""beit-digits-classify: the BEiT of beit-digits learns the classes, from nothing or from --start.path RUN."""
+"""beit-digits-classify: the BEiT of beit-digits learns the classes, from scratch or from --start.path RUN."""
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.beit import BeitConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a small BEiT classifies digits, from nothing or from a pre-trained one (--start.path runs/beit)",
+    about="a small BEiT classifies digits, from scratch or from a pre-trained one (--start.path runs/beit)",
     parameters=203_274,
     takes="1 min",
     model=BeitConfig(

@@ -1,7 +1,7 @@
 """bert-pydoc: a small BERT learns to fill in blanks of the Python documentation. No download, minutes on a laptop."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.encoder import EncoderSize
 from descend.kinds.masked import MaskedRecipe
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """clip-scenes: CLIP learns from captioned scenes, then names colours and shapes that it never saw together."""
 
 from descend.data.images.captions import Captions
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.contrastive import ContrastRecipe
 from descend.models.clip_resnet import ClipResNetConfig
 from descend.models.clip_text_model import ClipTextConfig

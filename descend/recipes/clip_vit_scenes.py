@@ -1,7 +1,7 @@
 """clip-vit-scenes: CLIP with a vision transformer, as transformers opens it, learns from captioned scenes."""
 
 from descend.data.images.captions import Captions
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.contrastive import ContrastRecipe
 from descend.models.clip import ClipConfig
 from descend.models.clip_text_model import ClipTextConfig

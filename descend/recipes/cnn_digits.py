@@ -2,14 +2,14 @@
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.typical_cnn import TypicalCNNConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a typical CNN on handwritten digits (or pictures of your own: --data.path FOLDER)",
+    about="a typical CNN on handwritten digits (or your own images: --data.path FOLDER)",
     parameters=74_954,
     takes="30 s",
     model=TypicalCNNConfig(widths=(16, 32), convs=2, kernel=3, hidden=(112,), dropout=0.2),

@@ -5,8 +5,8 @@ phase quickly and settles after it. Only the evaluation, not the training return
 """
 
 from descend.data.control.replay import Explore
-from descend.engine.protocol import Loop
-from descend.kinds.control import DeepQ, Memory
+from descend.engine.loop import Loop
+from descend.kinds.control import DeepQ, ReplayMemory
 from descend.models.q_network import QNetworkConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
@@ -17,7 +17,7 @@ RECIPE = DeepQ(
     parameters=17_410,
     takes="1 min",
     model=QNetworkConfig(width=128, depth=2),
-    data=Memory(env="CartPole-v1", copies=4, capacity=50_000, valid=20),
+    data=ReplayMemory(env="CartPole-v1", copies=4, capacity=50_000, valid=20),
     optim=Adam(lr=3e-3),
     schedule=Linear(),
     explore=Explore(warmup=1000, first=1.0, last=0.05, steps=10_000),

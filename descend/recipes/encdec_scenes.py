@@ -1,7 +1,7 @@
 """encdec-scenes: an encoder-decoder without skips on generated scenes; loses the detail that a U-Net keeps."""
 
 from descend.data.images.masks import Masks
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.segment import SegmentImages
 from descend.models.conv_encoder_decoder import ConvEncoderDecoderConfig
 from descend.optim.rules import AdamW

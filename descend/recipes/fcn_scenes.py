@@ -1,7 +1,7 @@
 """fcn-scenes: a small FCN-8s finds the shapes in generated scenes; coarser at the edges than a U-Net."""
 
 from descend.data.images.masks import Masks
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.segment import SegmentImages
 from descend.models.fcn import FCNConfig
 from descend.optim.rules import AdamW

@@ -1,6 +1,6 @@
 """gan-mixture: a generator and a discriminator play on a ring of eight Gaussians; every lost mode shows."""
 
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.mixture import AdversarialPoints, Players, Points
 from descend.models.gan import GANConfig
 from descend.optim.rules import Adam

@@ -1,7 +1,7 @@
 """gpt2-chars: character by character at nanoGPT's CPU size: 4 layers, width 128, context 64, batch 12, 2000 steps."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.language import LanguageRecipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """gpt2-pydoc: a small GPT-2 learns the language reference that ships with Python. No download, minutes on a laptop."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.language import LanguageRecipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """gpt2-shakespeare: the best character-level model of a book that 20 minutes on two cores allow."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.language import LanguageRecipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW

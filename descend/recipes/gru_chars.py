@@ -1,7 +1,7 @@
 """gru-chars: a GRU learns the Python documentation character by character, by truncated BPTT."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.recurrent_language import RecurrentLanguageRecipe
 from descend.models.lstm_lm import RecurrentLMConfig
 from descend.optim.rules import AdamW

@@ -2,7 +2,7 @@
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.lenet import LeNetConfig
 from descend.optim.rules import AdamW

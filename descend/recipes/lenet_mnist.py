@@ -5,7 +5,7 @@ The paper of 1998 reports 0.95% test error, 99.05% right, without distortions of
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.lenet import LeNetConfig
 from descend.optim.rules import AdamW

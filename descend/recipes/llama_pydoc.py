@@ -1,7 +1,7 @@
 """llama-pydoc: a small LLaMA learns the language reference that ships with Python. No download, minutes on a laptop."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.language import LanguageRecipe
 from descend.models.llama import LlamaConfig
 from descend.optim.rules import AdamW

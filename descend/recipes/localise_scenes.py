@@ -1,6 +1,6 @@
 """localise-scenes: a backbone with two heads says what the one object of a scene is, and draws its box."""
 
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.localise import LocaliseImages, OneObject
 from descend.models.localiser import LocaliserConfig
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """lstm-attention-translate: an LSTM that looks back at the whole source at every word (Bahdanau 2014)."""
 
 from descend.data.text.text_to_text import TextPairs
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.pairs import PairsRecipe
 from descend.models.seq2seq import Seq2SeqConfig
 from descend.optim.rules import AdamW

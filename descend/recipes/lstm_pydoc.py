@@ -1,7 +1,7 @@
 """lstm-pydoc: an LSTM learns the language reference that ships with Python, by truncated BPTT. No download."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.recurrent_language import RecurrentLanguageRecipe
 from descend.models.lstm_lm import RecurrentLMConfig
 from descend.optim.rules import AdamW

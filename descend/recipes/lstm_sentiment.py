@@ -1,7 +1,7 @@
 """lstm-sentiment: Att-BLSTM tells good opinions from bad ones; your texts: --data.path FILE or FOLDER."""
 
 from descend.data.text.sentiment import Opinions
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.sentiment import OpinionRecipe
 from descend.models.text_classifier import TextClassifierConfig
 from descend.optim.rules import AdamW

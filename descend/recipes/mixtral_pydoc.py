@@ -1,7 +1,7 @@
 """mixtral-pydoc: a small Mixtral, eight experts of which a token meets two, learns the Python language reference."""
 
 from descend.data.text.plain import Text
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.experts_language import ExpertsLanguageRecipe
 from descend.models.mixtral import MixtralConfig
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
-"""mlp-csv: a multilayer perceptron on a table of your own: --data.path FILE.csv --data.target COLUMN."""
+"""mlp-csv: a multilayer perceptron on your own table: --data.path FILE.csv --data.target COLUMN."""
 
 from descend.data.tables.source import Table
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW

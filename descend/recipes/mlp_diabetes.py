@@ -1,7 +1,7 @@
 """mlp-diabetes: progression of the disease after a year, from ten measurements. The data ships with scikit-learn."""
 
 from descend.data.tables.source import Table
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """mlp-lbfgs-digits: a multilayer perceptron learns digits by a second-order method, every step on all the images."""
 
 from descend.data.images.digits import Digits
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import LBFGS

@@ -1,7 +1,7 @@
 """mlp-moons: two half moons in the plane, and the boundary that a multilayer perceptron draws between them."""
 
 from descend.data.tables.source import Table
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW

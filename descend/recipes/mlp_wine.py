@@ -1,7 +1,7 @@
 """mlp-wine: three cultivars of wine told apart by 13 chemical measurements. The data ships with scikit-learn."""
 
 from descend.data.tables.source import Table
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.table import LearnTable
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW

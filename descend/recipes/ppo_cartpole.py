@@ -1,6 +1,6 @@
 """ppo-cartpole: an actor and a critic balance a pole, from rollouts of sixteen carts. No download."""
 
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.control import Play, ProximalPolicy
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam

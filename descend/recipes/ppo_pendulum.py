@@ -1,6 +1,6 @@
 """ppo-pendulum: the same towers swing a pendulum up and hold it; an action is a torque, a number in [−2, 2]."""
 
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.control import Play, ProximalPolicy
 from descend.models.actor_critic import ActorCriticConfig
 from descend.optim.rules import Adam

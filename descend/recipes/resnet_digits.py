@@ -2,14 +2,14 @@
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.resnet_cifar import ResNetCifarConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a ResNet of 14 layers on handwritten digits (or pictures of your own: --data.path FOLDER)",
+    about="a ResNet of 14 layers on handwritten digits (or your own images: --data.path FOLDER)",
     parameters=172_218,
     takes="2 min",
     model=ResNetCifarConfig(layers=14),

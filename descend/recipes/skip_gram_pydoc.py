@@ -1,6 +1,6 @@
 """skip-gram-pydoc: word vectors by skip-gram with negative sampling, from the text that ships with Python."""
 
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.words import LearnWords
 from descend.models.word_vectors import WordVectorsConfig
 from descend.optim.rules import Adam

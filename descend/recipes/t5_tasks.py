@@ -1,7 +1,7 @@
 """t5-tasks: one small T5 learns three tasks by their prefixes: numbers to words, dates to ISO, sums."""
 
 from descend.data.text.text_to_text import TextPairs
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.pairs import PairsRecipe
 from descend.models.t5 import T5Config
 from descend.optim.rules import AdamW

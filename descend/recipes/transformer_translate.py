@@ -1,7 +1,7 @@
 """transformer-translate: the Transformer of 2017 translates, by default numbers into words."""
 
 from descend.data.text.text_to_text import TextPairs
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.pairs import PairsRecipe
 from descend.models.transformer import TransformerConfig
 from descend.optim.rules import AdamW

@@ -1,7 +1,7 @@
 """unet-scenes: a U-Net finds the shapes in generated scenes, pixel by pixel; or the classes of your own masks."""
 
 from descend.data.images.masks import Masks
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.segment import SegmentImages
 from descend.models.unet import UNetConfig
 from descend.optim.rules import AdamW

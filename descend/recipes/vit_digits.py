@@ -2,14 +2,14 @@
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.vit import ViTConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a small Vision Transformer on handwritten digits (or images of your own: --data.path FOLDER)",
+    about="a small Vision Transformer on handwritten digits (or your own images: --data.path FOLDER)",
     parameters=202_186,
     takes="1 min",
     model=ViTConfig(patch=2, width=64, depth=4, heads=4, hidden=256, eps=1e-6),

@@ -2,7 +2,7 @@
 
 from descend.data.images.digits import Digits
 from descend.data.images.warp import Warp
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.vit import ViTConfig
 from descend.optim.rules import AdamW

@@ -1,69 +1,125 @@
-"""The curves of a run: training losses with the validation loss, and whatever else was logged."""
+"""The curves of a run: losses, what they are made of, what was measured on the way, and how the loop went."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
-from html import escape
 
 from descend.engine.progress import steady
-from descend.report.exhibits import legend
-from descend.report.history import History, number
-from descend.report.svg import Series, chart, smooth
+from descend.report.history import History, as_number
+from descend.web.chart import Mark, Series, draw_chart, name_series, smooth
+from descend.web.markup import Html, html
+from descend.web.parts import make_card, make_row, make_small_card
+from descend.web.style import PALETTE
 
 FEW = 100  # points below which a curve is drawn as it is
+LARGE = (1000, 340)
+TERMS = (1000, 260)
+VALID = 1  # the colour of validation
+WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID"}
+WORDS |= {"d": "discriminator", "g": "generator"}
 
 
 @dataclass(frozen=True)
-class Card:
+class SmallChart:
     """A small chart with its title."""
 
     title: str
     series: list[Series]
-    mark: tuple[float, float, str] | None = None
+    mark: Mark | None = None
     scale: str = "even"
 
+    def draw(self, size: tuple[int, int]) -> Html:
+        names = {s.label for s in self.series}
+        legend = name_series(self.series) if len(names) > 1 else None
+        drawn = draw_chart(self.series, size, ("step", ""), self.mark, self.scale)
+        return make_small_card(self.title, html("{}{}", legend, drawn))
 
-def loss_card(history: History) -> str:
+
+def draw_losses(history: History) -> Html:
     """Training losses (raw and smoothed) and the validation loss."""
     series = []
     for i, name in enumerate(history.losses):
-        colour = i if i == 0 else i + 1  # 1 is validation's
-        label = "training loss" if name == "loss" else f"training {name.replace('_', ' ')}"
-        series += curve(label, *history.series(name), colour)
+        colour = i if i < VALID else i + 1
+        label = "training loss" if name == "loss" else f"training loss, {spell(name.removeprefix('loss_'))}"
+        series += make_curve(label, *history.series(name), colour)
     if any("loss" in line["valid"] for line in history.valid):
-        series.append(scores(history, "loss", "validation loss"))
+        series.append(make_scores(history, "loss", "validation loss"))
     if not series:
-        return '<section class="card"><h2>Loss</h2><p class="empty">No step was logged.</p></section>'
-    drawn = chart(series, (1000, 340), ("step", ""), best_mark(history, "loss"), "auto")
-    return f'<section class="card"><h2>Loss</h2>{legend(series)}{drawn}</section>'
+        return make_card("Loss", Html('<p class="empty">No step was logged.</p>'))
+    drawn = draw_chart(series, LARGE, ("step", ""), mark_best(history, "loss"), "auto")
+    return make_card("Loss", name_series(series), drawn)
 
 
-def small_cards(history: History) -> str:
-    """The other validation scores, learning rate, gradient norm and throughput, three or two in a row."""
-    cards = []
+def draw_terms(history: History) -> Html:
+    """What the loss is made of, in one chart; nothing where it has one term."""
+    if not history.terms:
+        return Html()
+    series = []
+    for i, name in enumerate(history.terms):
+        series += make_curve(title_of(name.removeprefix("loss_")), *history.series(name), i % PALETTE)
+    note = "Each with its weight, as minimized; their sum is the loss."
+    return make_card(
+        "Loss terms", name_series(series), draw_chart(series, TERMS, ("step", ""), scale="auto"), note=note
+    )
+
+
+def draw_measures(history: History) -> Html:
+    """What the task measured while training, a small chart each; real_score and fake_score share one."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in history.measured:
+        groups[name.rpartition("_")[2]].append(name)
+    charts = []
+    for last, names in groups.items():
+        if len(names) == 1:
+            charts.append(SmallChart(title_of(names[0]), make_curve(title_of(names[0]), *history.series(names[0]), 3)))
+        else:
+            parts = [(name.removesuffix(f"_{last}") or name, name) for name in names]
+            series = [
+                s for i, (part, name) in enumerate(parts) for s in make_curve(part, *history.series(name), i % PALETTE)
+            ]
+            charts.append(SmallChart(title_of(last), series))
+    return draw_row(charts)
+
+
+def draw_course(history: History) -> Html:
+    """The other validation scores, learning rate, gradient norm and throughput."""
+    charts = []
     for name in sorted({key for line in history.valid for key in line["valid"]} - {"loss"}):
-        cards.append(Card(f"Validation {name}", [scores(history, name, name)], best_mark(history, name)))
+        title = f"Validation {spell(name)}"
+        charts.append(SmallChart(title, [make_scores(history, name, name)], mark_best(history, name)))
     logged = {name: history.series(name) for name in ("lr", "grad_norm", "rate")}
     logged = {name: (x, y) for name, (x, y) in logged.items() if sum(map(math.isfinite, y)) > 1}
     if "lr" in logged:
         # The learning rate is exact: there is nothing to smooth.
-        cards.append(Card("Learning rate", [Series("learning rate", *logged["lr"], "line", 2)]))
+        charts.append(SmallChart("Learning rate", [Series("learning rate", *logged["lr"], "line", 2)]))
     if "grad_norm" in logged:
-        cards.append(Card("Gradient norm", curve("gradient norm", *logged["grad_norm"], 5), scale="auto"))
+        charts.append(SmallChart("Gradient norm", make_curve("gradient norm", *logged["grad_norm"], 5), scale="auto"))
     if "rate" in logged:
-        cards.append(Card(f"Throughput ({history.unit}/s)", curve("throughput", *logged["rate"], 5)))
-    in_row = 2 if len(cards) in (2, 4) else 3
-    size = (490, 210) if in_row == 2 else (330, 200)
-    drawn = [
-        f'<section class="card"><h3>{escape(card.title)}</h3>'
-        f"{chart(card.series, size, ('step', ''), card.mark, card.scale)}</section>"
-        for card in cards
-    ]
-    return f'<div class="small row{in_row}">{"".join(drawn)}</div>' if cards else ""
+        charts.append(SmallChart(f"Throughput ({history.unit}/s)", make_curve("throughput", *logged["rate"], 5)))
+    return draw_row(charts)
 
 
-def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:
+def draw_row(charts: list[SmallChart]) -> Html:
+    """Three or two in a row, or one alone, so that no row is left almost empty."""
+    columns = 1 if len(charts) == 1 else 2 if len(charts) in (2, 4) else 3
+    size = {1: (1000, 220), 2: (490, 210), 3: (330, 200)}[columns]
+    return make_row([chart.draw(size) for chart in charts], columns)
+
+
+def spell(name: str) -> str:
+    """approximate_kl -> approximate KL"""
+    return " ".join(WORDS.get(word, word) for word in name.split("_"))
+
+
+def title_of(name: str) -> str:
+    """approximate_kl -> Approximate KL"""
+    text = spell(name)
+    return text if text[1:2].isupper() else text[:1].upper() + text[1:]
+
+
+def make_curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:
     """A metric as its raw line, faint, under its smoothed one; a short one as it is."""
     raw = Series(label, x, y, "line", colour)
     points = raw.finite()
@@ -73,15 +129,14 @@ def curve(label: str, x: list[float], y: list[float], colour: int) -> list[Serie
     return [Series(label, x, y, "faint", colour), Series(label, [step for step, _ in points], smoothed, "line", colour)]
 
 
-def scores(history: History, name: str, label: str) -> Series:
+def make_scores(history: History, name: str, label: str) -> Series:
     """A validation score at the steps where it was taken."""
     lines = [line for line in history.valid if name in line["valid"]]
-    return Series(
-        label, [float(line["step"]) for line in lines], [number(line["valid"][name]) for line in lines], "points", 1
-    )
+    steps, values = [float(line["step"]) for line in lines], [as_number(line["valid"][name]) for line in lines]
+    return Series(label, steps, values, "points", VALID)
 
 
-def best_mark(history: History, name: str) -> tuple[float, float, str] | None:
+def mark_best(history: History, name: str) -> Mark | None:
     """Where to draw the ring: the best value, if this score is the one that is watched."""
     best = history.best if history.watch[1] == name else None
     return (float(best[0]), best[1], f"best {steady(best[1])}") if best else None

@@ -71,15 +71,39 @@ class History:
     def best(self) -> tuple[int, float] | None:
         """The step and value of the best validation score."""
         direction, score = self.watch
-        scores = [(line["step"], number(line["valid"].get(score))) for line in self.valid]
+        scores = [(line["step"], as_number(line["valid"].get(score))) for line in self.valid]
         finite = [(step, value) for step, value in scores if math.isfinite(value)]
         choose = max if direction == "max" else min
         return choose(finite, key=lambda pair: pair[1]) if finite else None
 
     @property
     def losses(self) -> list[str]:
-        """The names of the training losses: loss, or one for each player (loss_d, loss_g)."""
-        return sorted({name for line in self.train for name in line if name == "loss" or name.startswith("loss_")})
+        """The training losses: loss, or one for each player (loss_d, loss_g)."""
+        named = self.logged("loss_")
+        if self.logged("loss"):
+            return ["loss"]
+        values = self.recipe.get("values")
+        rules = values.get("optim") if isinstance(values, dict) else None
+        players = {f"loss_{name}" for name, rule in rules.items() if isinstance(rule, dict)} if rules else set()
+        return [name for name in named if name in players] or named
+
+    @property
+    def terms(self) -> list[str]:
+        """What the losses are made of, where it was logged."""
+        return [name for name in self.logged("loss_") if name not in self.losses]
+
+    @property
+    def measured(self) -> list[str]:
+        """What the task measured in training that is no loss."""
+        loop = ("step", "time", "lr", "rate", "grad_norm", "loss")
+        names = {name for line in self.train for name, value in line.items() if isinstance(value, int | float)}
+        return sorted(name for name in names if name not in loop and not name.startswith("loss_"))
+
+    def logged(self, name: str) -> list[str]:
+        """The training metrics of this name, or that begin with it where it ends in "_"."""
+        prefix = name.endswith("_")
+        names = {key for line in self.train for key in line if key.startswith(name) and (prefix or key == name)}
+        return sorted(names)
 
     @property
     def state(self) -> str:
@@ -87,15 +111,15 @@ class History:
         ended = [line for line in self.events if line["event"] not in ("resumed", "started")]
         if ended and ended[-1]["step"] >= self.step and str(ended[-1]["event"]) in ENDS:
             return ENDS[str(ended[-1]["event"])]
-        return "running" if alive(self.folder) else "interrupted"
+        return "running" if is_alive(self.folder) else "interrupted"
 
     def series(self, name: str) -> tuple[list[float], list[float]]:
         """Steps and values of one training metric, where it was logged."""
-        found = [(line["step"], number(line[name])) for line in self.train if name in line]
+        found = [(line["step"], as_number(line[name])) for line in self.train if name in line]
         return [float(step) for step, _ in found], [value for _, value in found]
 
 
-def read(folder: Path) -> History:
+def read_history(folder: Path) -> History:
     """The history of a run folder. A missing or damaged recipe.json is a Mistake; a damaged metrics line is noted."""
     try:
         recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
@@ -110,11 +134,11 @@ def read(folder: Path) -> History:
     if path.exists():
         for n, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if text.strip():
-                add(history, n, text)
+                add_line(history, n, text)
     return history
 
 
-def add(history: History, n: int, text: str) -> None:
+def add_line(history: History, n: int, text: str) -> None:
     """Sort one line of metrics.jsonl into the history."""
     try:
         line = json.loads(text)
@@ -132,12 +156,12 @@ def add(history: History, n: int, text: str) -> None:
         history.train.append(line)
 
 
-def number(value: Any) -> float:
-    """A float; NaN for what is none."""
+def as_number(value: Any) -> float:
+    """A float; NaN for what is not a number."""
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def alive(folder: Path) -> bool:
+def is_alive(folder: Path) -> bool:
     """Whether a process is training in the folder: it holds the lock, or it wrote a moment ago."""
     lock = folder / "lock"
     try:

@@ -3,66 +3,52 @@
 from __future__ import annotations
 
 import math
-import os
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from descend.engine.progress import clock, short, steady
-from descend.report.curves import loss_card, small_cards
-from descend.report.exhibits import section
-from descend.report.history import History, number, read
-from descend.report.style import CSS, SCRIPT
+from descend.report.curves import draw_course, draw_losses, draw_measures, draw_terms
+from descend.report.exhibits import make_section
+from descend.report.history import History, as_number, read_history
+from descend.web.markup import Html, html, join
+from descend.web.page import make_page, write_page
+from descend.web.parts import make_card, make_figures, make_header, make_pairs, make_warning
 
 if TYPE_CHECKING:
-    from descend.engine.protocol import Exhibit
+    from descend.contracts import Exhibit
 
 ORDER = ("model", "data", "optim", "schedule", "loop")  # as a recipe is written
 
 
-def write(run: Path, exhibits: list[Exhibit]) -> Path:
+def write_report(run: Path, exhibits: list[Exhibit]) -> Path:
     """Write report.html into the folder of a run, from its files and the exhibits, and return its path."""
-    history = read(Path(run))
+    history = read_history(Path(run))
     body = [
-        heading(history),
-        warnings(history),
-        figures(history),
-        loss_card(history),
-        small_cards(history),
-        f'<div class="exhibits">{"".join(map(section, exhibits))}</div>' if exhibits else "",
-        values(history),
-        course(history),
+        make_heading(history),
+        make_warnings(history),
+        make_headline(history),
+        draw_losses(history),
+        draw_terms(history),
+        draw_measures(history),
+        draw_course(history),
+        html('<div class="exhibits">{}</div>', [make_section(e) for e in exhibits]) if exhibits else Html(),
+        list_values(history),
+        list_environment(history),
     ]
-    path = Path(run) / "report.html"
-    aside = path.with_name(".report.html")
-    aside.write_text(page(history.name, "".join(body)), encoding="utf-8")
-    os.replace(aside, path)
-    return path
+    return write_page(Path(run) / "report.html", make_page(history.name, *body))
 
 
-def page(title: str, body: str) -> str:
-    """A whole page around a body."""
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{CSS}</style></head>"
-        f"<body><main>{body}</main><script>{SCRIPT}</script></body></html>\n"
-    )
-
-
-def heading(history: History) -> str:
-    about = history.recipe.get("about")
-    said = f"<p>{escape(str(about))}</p>" if about else ""
+def make_heading(history: History) -> Html:
     state = history.state
     # The report is written by the run itself, at its end: a lock still held does not mean that it goes on.
     ended = any(line["event"] not in ("resumed", "warning") and line["step"] >= history.step for line in history.events)
     state = "interrupted" if state == "running" and ended else state
-    return f'<header><h1>{escape(history.name)}</h1><span class="state {state}">{state}</span>{said}</header>'
+    return make_header(history.name, str(history.recipe.get("about") or ""), state)
 
 
-def warnings(history: History) -> str:
+def make_warnings(history: History) -> Html:
     """What went wrong, where it is seen first."""
     said = [str(line["fault"]) for line in history.events if line.get("fault")]
     said += [f"step {line['step']:,}: {line['said']}" for line in history.events if line.get("said")]
@@ -73,23 +59,23 @@ def warnings(history: History) -> str:
             f"metrics.jsonl: {many} could not be read and {'are' if len(history.damaged) > 1 else 'is'}"
             f" left out; the first is line {n}: {text[:100]}"
         )
-    return "".join(f'<p class="warning">{escape(text)}</p>' for text in said)
+    return join(make_warning(text) for text in said)
 
 
-def figures(history: History) -> str:
-    """The headline: what a reader wants to know first."""
+def make_headline(history: History) -> Html:
+    """What a reader wants to know first."""
     _, score = history.watch
     found: list[tuple[str, str, str]] = []
     if history.best is not None:
         step, value = history.best
         found.append((steady(value), "", f"best validation {score}, step {step:,}"))
-        last = number(history.valid[-1]["valid"].get(score))
+        last = as_number(history.valid[-1]["valid"].get(score))
         if history.valid[-1]["step"] != step:
             found.append((steady(last), "", f"final validation {score}"))
     elif history.losses:
-        found.append((steady(number(history.train[-1].get(history.losses[0]))), "", "last training loss"))
+        found.append((steady(as_number(history.train[-1].get(history.losses[0]))), "", "last training loss"))
     for line in history.test[-1:]:
-        found += [(steady(number(value)), "", f"test {name}") for name, value in line["test"].items()]
+        found += [(steady(as_number(value)), "", f"test {name}") for name, value in line["test"].items()]
     total = f" / {history.steps:,}" if history.steps and history.steps != history.step else ""
     found.append((f"{history.step:,}", total, "steps"))
     found.append((clock(history.seconds), "", "training time"))
@@ -99,11 +85,10 @@ def figures(history: History) -> str:
     if isinstance(history.facts.get("parameters"), int):
         count = history.facts["parameters"]
         found.append((f"{count:,}" if count < 1e7 else short(count), "", "parameters"))
-    cells = (f"<div><b>{escape(a)}<small>{escape(b)}</small></b><span>{escape(c)}</span></div>" for a, b, c in found)
-    return f'<div class="figures">{"".join(cells)}</div>'
+    return make_figures(found)
 
 
-def values(history: History) -> str:
+def list_values(history: History) -> Html:
     """The configuration, a table for each part of the recipe."""
     tree = history.recipe.get("values")
     tree = tree if isinstance(tree, dict) else {}
@@ -111,15 +96,14 @@ def values(history: History) -> str:
     groups = sorted((k for k in tree if isinstance(tree[k], dict)), key=lambda k: ORDER.index(k) if k in ORDER else 9)
     parts = ([("recipe", alone)] if alone else []) + [(k, tree[k]) for k in groups]
     parts += [("facts", history.facts)] if history.facts else []
-    return f'<section class="card"><h2>Configuration</h2>{tables(parts)}</section>' if parts else ""
+    return make_card("Configuration", list_parts(parts)) if parts else Html()
 
 
-def course(history: History) -> str:
+def list_environment(history: History) -> Html:
     """Environment, timing and events."""
-    lines = history.train
     gaps = [
         (b["time"] - a["time"]) / (b["step"] - a["step"])
-        for a, b in pairwise(lines)
+        for a, b in pairwise(history.train)
         if "time" in a and "time" in b and b["step"] > a["step"]
     ]
     timing: dict[str, Any] = {"started": history.recipe["started"]} if "started" in history.recipe else {}
@@ -135,30 +119,29 @@ def course(history: History) -> str:
     environment = dict(environment) if isinstance(environment, dict) else {}
     environment |= {"descend": history.recipe["descend"]} if "descend" in history.recipe else {}
     parts = [("environment", environment), ("timing", timing), ("events", events)]
-    shown = tables([(name, part) for name, part in parts if part])
-    return f'<section class="card"><h2>Environment and timing</h2>{shown}</section>'
+    return make_card("Environment and timing", list_parts([(name, part) for name, part in parts if part]))
 
 
-def tables(parts: list[tuple[str, dict[str, Any]]]) -> str:
-    """Small tables of names and values, side by side; the class of a part stands beside its name."""
-    cells = []
+def list_parts(parts: list[tuple[str, dict[str, Any]]]) -> Html:
+    """Small tables of names and values; the class of a part stands beside its name."""
+    shown = []
     for name, part in parts:
-        kind = str(part.get("class", "")).rpartition(":")[2]
-        lines = flat({key: value for key, value in part.items() if key != "class"})
-        rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(shown(v))}</td></tr>" for k, v in lines.items())
-        cells.append(f"<div><h3>{escape(str(name))} <small>{escape(kind)}</small></h3><table>{rows}</table></div>")
-    return f'<div class="values">{"".join(cells)}</div>'
+        kind = str(part.get("class", "")).rpartition(":")[2].rpartition(".")[2]
+        lines = flatten({key: value for key, value in part.items() if key != "class"})
+        shown.append((str(name), kind, {key: format_value(value) for key, value in lines.items()}))
+    return make_pairs(shown)
 
 
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"a": {"b": 1}} -> {"a.b": 1}"""
     found: dict[str, Any] = {}
     for key, value in tree.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+        found |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
     return found
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """A value of a recipe as a person writes it."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, int):

@@ -1,21 +1,23 @@
-"""Pictures with two axes of numbers: the regions that a classifier cuts the plane into, and predicted against true."""
+"""Charts with two axes of numbers: the regions that a classifier cuts the plane into, and predicted against true."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
 
-from descend.report.heat import png
-from descend.report.svg import Axis, Series, chart, draw, grid
+from descend.web.axes import BOTTOM, LEFT, RIGHT, TOP, Axis
+from descend.web.chart import Series, draw_chart, draw_over, name_series
+from descend.web.markup import Html, html
+from descend.web.pixels import encode_png
+from descend.web.style import LIGHT
 
-COLOURS = np.array([[43, 108, 216], [214, 104, 32], [35, 147, 107], [139, 79, 201], [194, 55, 122], [107, 114, 128]])
+COLOURS = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in LIGHT])
 SIZE = (560, 520)
 SHADE = 110  # opacity, of 255, where the classifier is sure
 
 
-def regions(content: dict[str, Any]) -> str:
+def draw_regions(content: dict[str, Any]) -> Html:
     """{"x": [lo, hi], "y": [lo, hi], "winner": class numbers, "lead": 0..1, "points": {class: pairs}, "labels": [x, y]}
 
     `winner` and `lead` are matrices whose first row is the lowest y; `points` are in the order of the classes.
@@ -25,29 +27,27 @@ def regions(content: dict[str, Any]) -> str:
         raise ValueError(f"winner {winner.shape} and lead {lead.shape} must be two matrices of one shape")
     width, height = SIZE
     (left, right), (low, high) = content["x"], content["y"]
-    across, up = Axis(left, right, 52, width - 14), Axis(low, high, height - 34, 12)
+    across, up = Axis(left, right, LEFT, width - RIGHT), Axis(low, high, height - BOTTOM, TOP)
     opacity = lead.clip(0, 1)[..., None] * SHADE
     pixels = np.concatenate([COLOURS[winner % len(COLOURS)], opacity], -1).round().astype(np.uint8)[::-1]
-    back = (
-        f'<image x="{across.start}" y="{up.end}" width="{across.end - across.start}" height="{up.start - up.end}"'
-        f' preserveAspectRatio="none" href="{png(np.ascontiguousarray(pixels))}"/>'
+    back = html(
+        '<image x="{}" y="{}" width="{}" height="{}" preserveAspectRatio="none" href="{}"/>',
+        across.start,
+        up.end,
+        across.end - across.start,
+        up.start - up.end,
+        encode_png(np.ascontiguousarray(pixels)),
     )
     series = [
         Series(str(name), [float(p[0]) for p in cloud], [float(p[1]) for p in cloud], "dots", i % len(COLOURS))
         for i, (name, cloud) in enumerate(content["points"].items())
     ]
-    names = [str(name) for name in content.get("labels", ("", ""))]
-    words = (
-        f'<text class="name" x="{width - 14}" y="{height - 4}" text-anchor="end">{escape(names[0])}</text>'
-        f'<text class="name" x="58" y="24">{escape(names[1])}</text>'
-    )
-    drawn = grid(across, up, 6, 6) + "".join(draw(s, across, up) for s in series)
-    svg = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img">{back}{drawn}{words}</svg>'
-    keys = "".join(f'<span class="c{s.colour}"><i></i>{escape(s.label)}</span>' for s in series)
-    return f'<p class="legend">{keys}</p><div class="square">{svg}</div>'
+    first, second = (str(name) for name in content.get("labels", ("", "")))
+    drawn = draw_over(series, across, up, SIZE, (first, second), back=back)
+    return html('{}<div class="square">{}</div>', name_series(series), drawn)
 
 
-def against(content: dict[str, Any]) -> str:
+def draw_fit(content: dict[str, Any]) -> Html:
     """{"true": numbers, "predicted": numbers, "name": what they are}: on the diagonal an answer is right."""
     true, predicted = [float(v) for v in content["true"]], [float(v) for v in content["predicted"]]
     if len(true) != len(predicted) or not true:
@@ -55,5 +55,5 @@ def against(content: dict[str, Any]) -> str:
     ends = [min(true + predicted), max(true + predicted)]
     series = [Series("records", true, predicted, "dots", 0), Series("predicted = true", ends, ends, "line", 1)]
     name = str(content.get("name", ""))
-    drawn = chart(series, SIZE, (f"true {name}".strip(), f"predicted {name}".strip()), scale="equal")
-    return f'<div class="square">{drawn}</div>'
+    drawn = draw_chart(series, SIZE, (f"true {name}".strip(), f"predicted {name}".strip()), scale="equal")
+    return html('<div class="square">{}</div>', drawn)

@@ -2,132 +2,126 @@
 
 from __future__ import annotations
 
-import os
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from descend.engine.progress import clock, steady
-from descend.report.decades import decades
-from descend.report.exhibits import legend
-from descend.report.page import page, shown
-from descend.report.svg import Series, chart
+from descend.report.page import format_value
+from descend.web.chart import Series, draw_chart, draw_choices, draw_log_chart, name_series
+from descend.web.markup import Html, html
+from descend.web.page import make_page, write_page
+from descend.web.parts import (
+    make_card,
+    make_figures,
+    make_header,
+    make_pairs,
+    make_row,
+    make_small_card,
+    make_table,
+)
 
 CURVES = 60  # trials whose curves are drawn
+ALONE, SLICE = (1000, 240), (490, 220)  # of one slice, and of two side by side
 
 
 def write_study(folder: Path, found: dict[str, Any]) -> Path:
     """Write report.html into the folder of a study, from what `descend tune --json` prints."""
-    body = [heading(found), figures(found), best_card(found), history_card(found), importance_card(found)]
-    body += [slices(found), curves_card(found), trials_card(found)]
-    path = folder / "report.html"
-    aside = path.with_name(".report.html")
-    aside.write_text(page(f"{found['recipe']}: search", "".join(body)), encoding="utf-8")
-    os.replace(aside, path)
-    return path
-
-
-def card(title: str, body: str, note: str = "") -> str:
-    said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f'<section class="card"><h2>{escape(title)}</h2>{said}{body}</section>'
+    body = [make_heading(found), make_headline(found), show_best(found), draw_history(found), draw_importance(found)]
+    body += [draw_slices(found), draw_curves(found), list_trials(found)]
+    return write_page(folder / "report.html", make_page(f"{found['recipe']}: search", *body))
 
 
 def score_name(found: dict[str, Any]) -> str:
     return str(found["watch"].split()[1])
 
 
-def heading(found: dict[str, Any]) -> str:
-    state = "finished" if found["state"] == "finished" else "interrupted"
+def make_heading(found: dict[str, Any]) -> Html:
     names = ", ".join(d["name"] for d in found["search"])
     said = f"A search over {names}: sampler {found['sampler']}, pruner {found['pruner']}, seed {found['seed']}."
-    return (
-        f'<header><h1>{escape(found["recipe"])}</h1><span class="state {state}">{state}</span>'
-        f"<p>{escape(said)} Validation scores select; the test data was not read.</p></header>"
-    )
+    said += " Trials are ranked by their validation score; the test data was not read."
+    return make_header(found["recipe"], said, "finished" if found["state"] == "finished" else "interrupted")
 
 
 def of_state(found: dict[str, Any], state: str) -> list[dict[str, Any]]:
     return [t for t in found["trials"] if t["state"] == state]
 
 
-def figures(found: dict[str, Any]) -> str:
-    """The headline."""
+def make_headline(found: dict[str, Any]) -> Html:
+    """The best score, and how many trials there were."""
     best, trials = found["best"], found["trials"]
-    cells = (
-        [(steady(best["score"]), f"best validation {score_name(found)}, trial {best['number']:03d}")] if best else []
-    )
-    cells += [(str(len(trials)), "trials")]
-    cells += [(str(len(of_state(found, s))), s) for s in ("complete", "pruned", "failed") if of_state(found, s)]
-    cells.append((clock(sum(t.get("seconds", 0.0) for t in trials)), "training time"))
-    inner = "".join(f"<div><b>{escape(a)}</b><span>{escape(b)}</span></div>" for a, b in cells)
-    return f'<div class="figures">{inner}</div>'
+    name = score_name(found)
+    cells = [(steady(best["score"]), "", f"best validation {name}, trial {best['number']:03d}")] if best else []
+    cells += [(str(len(trials)), "", "trials")]
+    cells += [(str(len(of_state(found, s))), "", s) for s in ("complete", "pruned", "failed") if of_state(found, s)]
+    return make_figures([*cells, (clock(sum(t.get("seconds", 0.0) for t in trials)), "", "training time")])
 
 
-def best_card(found: dict[str, Any]) -> str:
+def show_best(found: dict[str, Any]) -> Html:
     """The values to use, and the command."""
     best = found["best"]
     if not best:
-        return card("Best trial", '<p class="empty">No trial is complete yet.</p>')
-    rows = "".join(f"<tr><td>{escape(k)}</td><td>{escape(shown(v))}</td></tr>" for k, v in best["values"].items())
-    table = f'<div class="values"><div><table>{rows}</table></div></div>'
-    run = f'<p class="note">Its run is <a href="{escape(best["run"])}/report.html">{escape(best["run"])}</a>.</p>'
-    command = f"<pre>{escape(found['command'])}</pre>" if found["command"] else ""
-    return card("Best trial", command + table + run, "Train with these values:" if command else "")
+        return make_card("Best trial", Html('<p class="empty">No trial is complete yet.</p>'))
+    values = make_pairs([("", "", {name: format_value(v) for name, v in best["values"].items()})])
+    run = html('<p class="note">Its run is <a href="{}/report.html">{}</a>.</p>', best["run"], best["run"])
+    command = html("<pre>{}</pre>", found["command"]) if found["command"] else None
+    return make_card("Best trial", command, values, run, note="Train with these values:" if command else "")
 
 
-def history_card(found: dict[str, Any]) -> str:
+def draw_history(found: dict[str, Any]) -> Html:
     """The score of every trial, and the best so far."""
-    complete, pruned = of_state(found, "complete"), scored(of_state(found, "pruned"))
+    complete, pruned = of_state(found, "complete"), with_score(of_state(found, "pruned"))
     choose = max if found["watch"].startswith("max") else min
     best: list[float] = []
     for t in complete:
         best.append(choose(best[-1], t["score"]) if best else t["score"])
     numbers = [float(t["number"]) for t in complete]
     series = [Series("best so far", numbers, best, "line", 2)] if complete else []
-    series += clouds(complete, pruned, lambda t: float(t["number"]))
-    return card("History", legend(series) + large(chart(series, (1000, 300), ("trial", score_name(found)))))
+    series += make_clouds(complete, pruned, lambda t: float(t["number"]))
+    return make_card("History", name_series(series), draw_chart(series, (1000, 300), ("trial", score_name(found))))
 
 
-def scored(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_score(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [t for t in trials if t["score"] is not None]
 
 
-def clouds(complete: list[dict[str, Any]], pruned: list[dict[str, Any]], x: Any) -> list[Series]:
+def make_clouds(complete: list[dict[str, Any]], pruned: list[dict[str, Any]], x: Any) -> list[Series]:
     """Complete and pruned trials as points."""
     pairs = [("complete", complete, 0), ("pruned", pruned, 1)]
     return [
-        Series(label, [x(t) for t in trials], [t["score"] for t in trials], "dots", colour)
+        Series(label, [x(t) for t in trials], [t["score"] for t in trials], "spots", colour)
         for label, trials, colour in pairs
         if trials
     ]
 
 
-def importance_card(found: dict[str, Any]) -> str:
+def draw_importance(found: dict[str, Any]) -> Html:
     """A bar for each flag."""
     if not found["importance"]:
-        return ""
-    rows = "".join(
-        f'<tr><td>{escape(name)}</td><td style="width:70%"><svg viewBox="0 0 400 14" role="img">'
-        f'<rect width="{400 * share:.1f}" height="14" rx="3" style="fill: var(--c0)"/></svg></td>'
-        f'<td class="number">{share:.0%}</td></tr>'
+        return Html()
+    bar = '<svg viewBox="0 0 400 14" role="img"><rect class="bar" width="{:.1f}" height="14" rx="3"/></svg>'
+    rows = [
+        html(
+            '<tr><td>{}</td><td style="width:70%">{}</td><td class="number">{}</td></tr>',
+            name,
+            html(bar, 400 * share),
+            f"{share:.0%}",
+        )
         for name, share in found["importance"].items()
-    )
-    note = "The share of the scores' variance that each flag explains (fANOVA over the complete trials)."
-    return card("Importance", f'<table style="width:100%">{rows}</table>', note)
-
-
-def slices(found: dict[str, Any]) -> str:
-    """The score against each flag."""
-    complete, pruned = of_state(found, "complete"), scored(of_state(found, "pruned"))
-    if not complete and not pruned:
-        return ""
-    cards = [
-        f'<section class="card"><h3>{escape(d["name"])}</h3>{one_slice(found, d)}</section>' for d in found["search"]
     ]
-    return f'<div class="small row2">{"".join(cards)}</div>'
+    note = "The share of the scores' variance that each flag explains (fANOVA over the complete trials)."
+    return make_card("Importance", html('<table style="width:100%">{}</table>', rows), note=note)
 
 
-def one_slice(found: dict[str, Any], d: dict[str, Any]) -> str:
+def draw_slices(found: dict[str, Any]) -> Html:
+    """The score against each flag."""
+    if not of_state(found, "complete") and not with_score(of_state(found, "pruned")):
+        return Html()
+    columns = min(2, len(found["search"]))
+    size = SLICE if columns == 2 else ALONE
+    return make_row([make_small_card(d["name"], draw_slice(found, d, size)) for d in found["search"]], columns)
+
+
+def draw_slice(found: dict[str, Any], d: dict[str, Any], size: tuple[int, int]) -> Html:
     """One flag: complete and pruned trials, the best with a ring."""
     name, places = d["name"], d.get("choices")
 
@@ -135,19 +129,17 @@ def one_slice(found: dict[str, Any], d: dict[str, Any]) -> str:
         value = trial["values"][name]
         return float(places.index(value) if places is not None else value)
 
-    series = clouds(of_state(found, "complete"), scored(of_state(found, "pruned")), x)
-    best = found["best"]
+    series = make_clouds(of_state(found, "complete"), with_score(of_state(found, "pruned")), x)
+    best, labels = found["best"], ("", score_name(found))
     marks = [(x(best), best["score"], steady(best["score"]))] if best else []
-    named = [str(p) for p in places] if places is not None else None
-    return large(decades(series, (490, 220), ("", score_name(found)), bool(d.get("log")), named, marks))
+    if places is not None:
+        return draw_choices(series, tuple(str(p) for p in places), size, labels, marks)
+    if d.get("log"):
+        return draw_log_chart(series, size, labels, marks)
+    return draw_chart(series, size, labels, marks[0] if marks else None)
 
 
-def large(svg: str) -> str:
-    """Dots for a few trials, where the chart draws them small enough for thousands."""
-    return svg.replace('r="2.2"', 'r="3.8"')
-
-
-def curves_card(found: dict[str, Any]) -> str:
+def draw_curves(found: dict[str, Any]) -> Html:
     """The validation score of every trial as it trained; the best in colour."""
     best = found["best"]["number"] if found["best"] else -1
     trials = [t for t in found["trials"] if t["scores"]]
@@ -163,26 +155,27 @@ def curves_card(found: dict[str, Any]) -> str:
         for t in trials
     ]
     if not series:
-        return ""
+        return Html()
     note = "Blue: complete, orange: pruned. Green: the best trial."
-    return card("Curves", chart(series, (1000, 300), ("step", f"validation {score_name(found)}")), note)
+    labels = ("step", f"validation {score_name(found)}")
+    return make_card("Curves", draw_chart(series, (1000, 300), labels), note=note)
 
 
-def trials_card(found: dict[str, Any]) -> str:
+def list_trials(found: dict[str, Any]) -> Html:
     """Every trial, the best first."""
     sign = -1 if found["watch"].startswith("max") else 1
     order = {"complete": 0, "pruned": 1}
     trials = sorted(found["trials"], key=lambda t: (order.get(t["state"], 2), sign * (t["score"] or 0), t["number"]))
     names = [d["name"] for d in found["search"]]
-    head = "".join(f"<th>{escape(h)}</th>" for h in ["trial", score_name(found), *names, "step", "time", "state"])
-    rows = []
-    for t in trials:
-        score = "" if t["score"] is None else steady(t["score"])
-        state = escape(t["state"]) + (f": {escape(t['fault'])}" if t.get("fault") else "")
-        values = "".join(f"<td>{escape(shown(t['values'][name]))}</td>" for name in names)
-        link = f'<a href="{escape(t["run"])}/report.html">{t["number"]:03d}</a>'
-        rows.append(
-            f"<tr><td>{link}</td><td>{score}</td>{values}<td>{t.get('step', '')}</td>"
-            f"<td>{clock(t.get('seconds', 0.0))}</td><td>{state}</td></tr>"
-        )
-    return card("Trials", f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>')
+    rows = [
+        [
+            html('<a href="{}/report.html">{}</a>', t["run"], f"{t['number']:03d}"),
+            "" if t["score"] is None else steady(t["score"]),
+            *(format_value(t["values"][name]) for name in names),
+            str(t.get("step", "")),
+            clock(t.get("seconds", 0.0)),
+            t["state"] + (f": {t['fault']}" if t.get("fault") else ""),
+        ]
+        for t in trials
+    ]
+    return make_card("Trials", make_table(["trial", score_name(found), *names, "step", "time", "state"], rows))

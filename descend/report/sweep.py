@@ -1,15 +1,14 @@
-"""The picture of a learning-rate sweep: in the terminal, on a page, as a figure."""
+"""The curve of the learning-rate finder: in the terminal, on a page, as a figure."""
 
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import TYPE_CHECKING
 
-from descend.report.decades import Mark, decades
-from descend.report.exhibits import legend
-from descend.report.page import page
-from descend.report.svg import Series
+from descend.web.chart import Mark, Series, draw_log_chart, name_series
+from descend.web.markup import Html
+from descend.web.page import make_page
+from descend.web.parts import make_card, make_figures, make_header
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 BLOCKS, PLAIN = " ▁▂▃▄▅▆▇█", " .,-~=+*#"
 
 
-def visible(curve: Curve) -> int:
+def count_visible(curve: Curve) -> int:
     """How many points to draw: up to where the smoothed loss stands half its fall above its start."""
     first, lowest = curve.smoothed[0], min(curve.smoothed)
     top = first + 0.5 * max(first - lowest, 0.05 * abs(first))
@@ -28,10 +27,10 @@ def visible(curve: Curve) -> int:
     return over[0] + 1 if over else len(curve.smoothed)
 
 
-def spark(curve: Curve, width: int = 64, unicode: bool = True) -> str:
+def draw_spark(curve: Curve, width: int = 64, unicode: bool = True) -> str:
     """The smoothed loss over log η in one line of blocks, an arrow below the suggestion, and the rates at the ends."""
     levels = BLOCKS if unicode else PLAIN
-    n = visible(curve)
+    n = count_visible(curve)
     width = min(width, n)
     at = [round(i * (n - 1) / max(width - 1, 1)) for i in range(width)]
     values = [curve.smoothed[i] for i in at]
@@ -46,31 +45,25 @@ def spark(curve: Curve, width: int = 64, unicode: bool = True) -> str:
     return "\n".join(lines)
 
 
-def sweep_page(name: str, curve: Curve) -> str:
+def make_sweep_page(name: str, curve: Curve) -> Html:
     """A page with the curve and the points that the rule reads from it."""
-    n = visible(curve)
+    n = count_visible(curve)
     x, smoothed = curve.rates[:n], curve.smoothed[:n]
     raw = [min(loss, max(smoothed)) for loss in curve.losses[:n]]  # a single high batch must not flatten the rest
     series = [Series("loss", x, raw, "faint", 0), Series("smoothed loss", x, smoothed, "line", 0)]
-    found = "none" if curve.suggestion is None else f"{curve.suggestion:.3g}"
     said = "The loss while the learning rate grows from batch to batch. The suggestion is the smaller of two: where the"
     said += " smoothed loss falls fastest, and a tenth of the rate at which it is lowest."
-    cells = [(found, "suggested learning rate"), (text(curve.steepest), "steepest"), (text(curve.turn), "lowest loss")]
-    inner = "".join(f"<div><b>{escape(a)}</b><span>{escape(b)}</span></div>" for a, b in cells)
-    body = (
-        f"<header><h1>{escape(name)}: learning rate</h1><p>{escape(said)}</p></header>"
-        f'<div class="figures">{inner}</div><section class="card"><h2>Loss against the learning rate</h2>'
-        f"{legend(series[1:])}{decades(series, (1000, 360), ('learning rate', 'loss'), marks=marks(curve))}"
-        "</section>"
+    found = ((curve.suggestion, "suggested learning rate"), (curve.steepest, "steepest"), (curve.turn, "lowest loss"))
+    drawn = draw_log_chart(series, (1000, 360), ("learning rate", "loss"), mark_suggestion(curve))
+    return make_page(
+        f"{name}: learning rate",
+        make_header(f"{name}: learning-rate finder", said),
+        make_figures([("none" if value is None else f"{value:.3g}", "", what) for value, what in found]),
+        make_card("Loss against the learning rate", name_series(series), drawn),
     )
-    return page(f"{name}: learning rate", body)
 
 
-def text(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3g}"
-
-
-def marks(curve: Curve) -> list[Mark]:
+def mark_suggestion(curve: Curve) -> list[Mark]:
     """The suggestion, on the smoothed curve."""
     if curve.suggestion is None:
         return []
@@ -78,13 +71,13 @@ def marks(curve: Curve) -> list[Mark]:
     return [(curve.rates[near], curve.smoothed[near], f"{curve.suggestion:.3g}")]
 
 
-def figure(name: str, curve: Curve) -> Figure:
+def draw_figure(name: str, curve: Curve) -> Figure:
     """The same as a figure."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(8, 4), layout="constrained")
-    axes = picture.subplots()
-    n = visible(curve)
+    drawn = Figure(figsize=(8, 4), layout="constrained")
+    axes = drawn.subplots()
+    n = count_visible(curve)
     axes.plot(curve.rates[:n], curve.losses[:n], color="#2b6cd8", lw=0.8, alpha=0.35)
     axes.plot(curve.rates[:n], curve.smoothed[:n], color="#2b6cd8", lw=2, label="smoothed loss")
     if curve.suggestion is not None:
@@ -98,4 +91,4 @@ def figure(name: str, curve: Curve) -> Figure:
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    return picture
+    return drawn

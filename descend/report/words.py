@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
-from descend.report.svg import axes
+from descend.web.axes import fit_axes
+from descend.web.markup import Html, html
 
 SIZE = (1000, 620)
 LETTER, LINE = 6.2, 12.0  # pixels of a letter, and of a line of text
 
 
-def words(content: dict[str, Any]) -> str:
+def draw_words(content: dict[str, Any]) -> Html:
     """{"words": names, "at": [[x, y], ..]}: earlier words are named first; the mouse names the others."""
     names, at = [str(name) for name in content["words"]], [(float(x), float(y)) for x, y in content["at"]]
     if len(names) != len(at) or not names:
         raise ValueError(f"{len(names)} words at {len(at)} places")
-    across, up = axes(at, SIZE, "even")
+    across, up = fit_axes(at, SIZE, "even")
     placed = [(across.at(x), up.at(y)) for x, y in at]
-    free = unhidden(names, placed)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2"><title>{escape(name)}</title></circle>'
+    dots = [
+        html('<circle cx="{:.1f}" cy="{:.1f}" r="2.2"><title>{}</title></circle>', x, y, name)
         for name, (x, y) in zip(names, placed, strict=True)
-    )
-    said = "".join(
-        f'<text x="{x + 4:.1f}" y="{y - 3:.1f}">{escape(name)}</text>'
-        for name, (x, y), seen in zip(names, placed, free, strict=True)
+    ]
+    said = [
+        html('<text x="{:.1f}" y="{:.1f}">{}</text>', x + 4, y - 3, name)
+        for name, (x, y), seen in zip(names, placed, find_room(names, placed), strict=True)
         if seen
-    )
-    width, height = SIZE
-    svg = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img"><g class="dots c0">{dots}</g>{said}</svg>'
-    return f'<div class="big">{svg}</div>'
+    ]
+    svg = '<svg class="chart" viewBox="0 0 {} {}" role="img"><g class="dots c0">{}</g>{}</svg>'
+    return html('<div class="big">{}</div>', html(svg, *SIZE, dots, said))
 
 
-def unhidden(names: list[str], placed: list[tuple[float, float]]) -> list[bool]:
+def find_room(names: list[str], placed: list[tuple[float, float]]) -> list[bool]:
     """Which names have room beside those before them."""
     taken: list[tuple[float, float, float]] = []
     free = []

@@ -74,8 +74,8 @@ class Recompute:
 
 
 def begin(decoder: Decoder, prompts: Prompts, tokens: int) -> Tensor:
-    """Start the decoder on these prompts, with room for so many new tokens; logits (b, v) after each prompt."""
-    rows, pad = left_padded(prompts)
+    """Start the decoder on these prompts, with room for this many new tokens; logits (b, v) after each prompt."""
+    rows, pad = pad_left(prompts)
     length = rows.shape[1] + tokens - 1  # the last new token is written, never read
     if tokens < 1:
         raise Mistake(f"tokens is {tokens}: ask for at least 1 new token")
@@ -88,7 +88,7 @@ def begin(decoder: Decoder, prompts: Prompts, tokens: int) -> Tensor:
     return decoder.start(rows, pad, length)
 
 
-def left_padded(prompts: Prompts) -> tuple[Tensor, Tensor]:
+def pad_left(prompts: Prompts) -> tuple[Tensor, Tensor]:
     """Tokens (b, t) that all end at the same place, and how many of each row are padding (b,)."""
     if isinstance(prompts, Tensor):
         lengths = torch.full(prompts.shape[:1], prompts.shape[-1])

@@ -62,7 +62,7 @@ def min_p(logits: Tensor, m: float) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sampler:
+class TokenSampler:
     """How the next token is chosen from the logits. The defaults are the model's own distribution."""
 
     temperature: float = 1.0
@@ -104,4 +104,4 @@ class Sampler:
         return torch.multinomial(p, 1, generator=generator).squeeze(-1)
 
 
-GREEDY = Sampler(temperature=0.0)
+GREEDY = TokenSampler(temperature=0.0)

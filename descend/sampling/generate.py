@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterator
 import torch
 from torch import Tensor
 
-from descend.sampling.decoder import Decoder, Prompts, begin, left_padded
-from descend.sampling.filters import GREEDY, Sampler
+from descend.sampling.decoder import Decoder, Prompts, begin, pad_left
+from descend.sampling.filters import GREEDY, TokenSampler
 
 ENDED = -1
 """What `stream` yields for a row that has met its stop token before."""
@@ -30,7 +30,7 @@ def generate(
     decoder: Decoder,
     prompts: Prompts,
     tokens: int = 64,
-    sampler: Sampler = GREEDY,
+    sampler: TokenSampler = GREEDY,
     seed: int = 0,
     stop: Collection[int] = (),
 ) -> list[list[int]]:
@@ -43,7 +43,7 @@ def stream(
     decoder: Decoder,
     prompts: Prompts,
     tokens: int = 64,
-    sampler: Sampler = GREEDY,
+    sampler: TokenSampler = GREEDY,
     seed: int = 0,
     stop: Collection[int] = (),
 ) -> Iterator[Tensor]:
@@ -68,7 +68,7 @@ def stream(
 
 def seen_in(prompts: Prompts, logits: Tensor) -> Tensor:
     """(b, v): which tokens each prompt has; its padding does not count."""
-    rows, pad = left_padded(prompts)
+    rows, pad = pad_left(prompts)
     real = torch.arange(rows.shape[1], device=rows.device) >= pad[:, None]
     counts = torch.zeros(logits.shape, dtype=torch.long, device=rows.device).scatter_add(1, rows.long(), real.long())
     return (counts > 0).to(logits.device)

@@ -22,7 +22,7 @@ def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
             if at:
                 yield held[:at]
             return
-        safe = len(held) - unfinished(held, stops)
+        safe = len(held) - count_unfinished(held, stops)
         if safe:
             yield held[:safe]
             held = held[safe:]
@@ -36,7 +36,7 @@ def first(text: str, stops: Sequence[str]) -> int | None:
     return min(found)[1] if found else None
 
 
-def unfinished(text: str, stops: Sequence[str]) -> int:
+def count_unfinished(text: str, stops: Sequence[str]) -> int:
     """How many characters at the end of the text could begin a stop string."""
     lengths = (n for stop in stops for n in range(1, len(stop)) if text.endswith(stop[:n]))
     return max(lengths, default=0)

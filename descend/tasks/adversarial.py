@@ -15,28 +15,40 @@ from collections.abc import Callable, Iterator
 
 from torch import Tensor, nn
 
-from descend.losses.adversarial import discriminator_loss, non_saturating
+from descend.contracts import Batch, Loss, Move, Task
+from descend.losses.adversarial import fake_loss, non_saturating, real_loss
 
-Loss = Callable[[Tensor], Tensor]
-Judge = Callable[[Tensor], dict[str, Tensor]]
+GeneratorLoss = Callable[[Tensor], Tensor]
+Quality = Callable[[Tensor], dict[str, Tensor]]
 
 
-class Adversarial(nn.Module):
-    """`judge` scores generated examples, one value for each."""
+class Adversarial(Task):
+    """`quality` scores generated examples, one value for each."""
 
     players = ("d", "g")
 
     def __init__(
-        self, g: nn.Module, d: nn.Module, judge: Judge, generator_loss: Loss = non_saturating, d_moves: int = 1
+        self,
+        g: nn.Module,
+        d: nn.Module,
+        quality: Quality,
+        generator_loss: GeneratorLoss = non_saturating,
+        d_moves: int = 1,
     ):
         super().__init__()
         self.g, self.d = g, d
-        self.judge, self.generator_loss, self.d_moves = judge, generator_loss, d_moves
+        self.quality, self.generator_loss, self.d_moves = quality, generator_loss, d_moves
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         for x, z in zip(batch["x"].chunk(self.d_moves), batch["z"].chunk(self.d_moves), strict=True):
-            yield "d", lambda: discriminator_loss(self.d(x), self.d(self.g(z).detach()))
-        yield "g", lambda: self.generator_loss(self.d(self.g(batch["z"])))
+            yield Move("d", lambda: self.tell_apart(x, z))
+        yield Move("g", lambda: self.generator_loss(self.d(self.g(batch["z"]))))
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        return self.judge(self.g(batch["z"]))
+    def tell_apart(self, x: Tensor, z: Tensor) -> Loss:
+        """The discriminator's loss, with D(x) and D(G(z)), which meet at ½ when it cannot tell them apart."""
+        real, fake = self.d(x), self.d(self.g(z).detach())
+        scores = {"real_score": real.sigmoid().mean(), "fake_score": fake.sigmoid().mean()}
+        return Loss({"real": real_loss(real), "fake": fake_loss(fake)}, scores)
+
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        return self.quality(self.g(batch["z"]))

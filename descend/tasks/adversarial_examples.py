@@ -12,20 +12,20 @@ Systems: adversarial-augmentation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Loss, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.metrics.classification import correct
 from descend.ops.adversarial import fgsm, pgd
 
 
-class ClassifyAdversarially(nn.Module):
+class ClassifyAdversarially(Task):
     """A batch is images x, (pixels − mean) / std, and classes y (b); `robust` is the accuracy on moved examples."""
 
-    players = ("model",)
     mean: Tensor
     std: Tensor
 
@@ -43,7 +43,7 @@ class ClassifyAdversarially(nn.Module):
             number = torch.tensor(values)
             self.register_buffer(name, number[:, None, None] if number.dim() else number, persistent=False)
 
-    def moved(self, batch: dict[str, Tensor]) -> Tensor:
+    def attack(self, batch: Batch) -> Tensor:
         """x'"""
 
         def loss(pixels: Tensor) -> Tensor:
@@ -56,14 +56,14 @@ class ClassifyAdversarially(nn.Module):
             attacked = pgd(loss, pixels, self.eps, self.steps, low=0.0, high=1.0)
         return (attacked - self.mean) / self.std
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        def loss() -> Tensor:
-            both = [cross_entropy(self.model(x), batch["y"]).mean() for x in (batch["x"], self.moved(batch))]
-            return (both[0] + both[1]) / 2
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        def loss() -> Loss:
+            clean, moved = (cross_entropy(self.model(x), batch["y"]).mean() for x in (batch["x"], self.attack(batch)))
+            return Loss({"clean": clean / 2, "attacked": moved / 2})
 
-        yield "model", loss
+        yield Move("model", loss)
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         logits, y = self.model(batch["x"]), batch["y"]
-        robust = correct(self.model(self.moved(batch)), y)
+        robust = correct(self.model(self.attack(batch)), y)
         return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y), "robust": robust}

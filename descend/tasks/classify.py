@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.metrics.classification import correct
 
 
-class Classify(nn.Module):
+class Classify(Task):
     """A batch is x and the classes y (b); the model makes logits (b, classes) of x."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: cross_entropy(self.model(batch["x"]), batch["y"]).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: cross_entropy(self.model(batch["x"]), batch["y"]).mean())
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         logits = self.model(batch["x"])
         return {"accuracy": correct(logits, batch["y"]), "loss": cross_entropy(logits, batch["y"])}

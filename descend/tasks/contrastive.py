@@ -3,19 +3,20 @@
     L = (1/N) Σ_i ℓ_i                  `descend.losses.contrastive`; pairs with the same text count as one
     s ← min(s, log 100)                after every step: the temperature 1/e^s stays at least 0.01, as in the original
 
-A batch has x (b, c, h, w) and tokens (b, t); more pairs in a batch are more negatives, so micro-batches are not the
-same as a whole batch. With y (b), classes that `prompts` (classes, templates, t) write as texts, images are classified
-too: by the nearest text, never trained on.
+A batch has x (b, c, h, w) and tokens (b, t). Every pair is compared with all pairs of the step, also those of other
+micro-batches and processes (`contracts.JointMove`). With y (b), classes that `prompts` (classes, templates, t) write as
+texts, images are classified too: by the nearest text, never trained on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from descend.contracts import Batch, JointEncoder, JointMove, Task
 from descend.losses.contrastive import grouped_n_pair
 from descend.metrics.classification import correct
 from descend.metrics.retrieval import hits
@@ -24,28 +25,37 @@ from descend.metrics.zero_shot import class_scores
 COLDEST = math.log(100)
 
 
-class Contrastive(nn.Module):
+class Contrastive(Task):
     """The model has encode_image, encode_text, logits of the two, and a parameter `scale`, the s above."""
 
-    players = ("model",)
+    model: JointEncoder
     prompts: Tensor | None
 
-    def __init__(self, model: nn.Module, prompts: Tensor | None = None):
+    def __init__(self, model: JointEncoder, prompts: Tensor | None = None):
         super().__init__()
         self.model = model
         self.register_buffer("prompts", prompts, persistent=False)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        group = alike(batch["tokens"])
-        yield "model", lambda: grouped_n_pair(self.model(batch["x"], batch["tokens"]), group).mean()
+    def moves(self, batch: Batch) -> Iterator[JointMove]:
+        yield JointMove("model", lambda: self.encode(batch), self.compare)
         with torch.no_grad():
-            self.model.scale.clamp_(max=COLDEST)  # type: ignore[operator]
+            self.model.scale.clamp_(max=COLDEST)
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def encode(self, batch: Batch) -> dict[str, Tensor]:
+        """Both vectors of each pair, and its text."""
+        images, texts = self.model.encode_image(batch["x"]), self.model.encode_text(batch["tokens"])
+        return {"images": images, "texts": texts, "tokens": batch["tokens"]}
+
+    def compare(self, codes: dict[str, Tensor]) -> Tensor:
+        """L of all pairs of a step."""
+        logits = self.model.logits(codes["images"], codes["texts"])
+        return grouped_n_pair(logits, number_texts(codes["tokens"])).mean()
+
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         """The loss of each pair, whether its image finds its text in the batch, and whether it is named rightly."""
-        group = alike(batch["tokens"])
-        images, texts = self.model.encode_image(batch["x"]), self.model.encode_text(batch["tokens"])  # type: ignore[operator]
-        logits: Tensor = self.model.logits(images, texts)  # type: ignore[operator]
+        group, codes = number_texts(batch["tokens"]), self.encode(batch)
+        images = codes["images"]
+        logits = self.model.logits(images, codes["texts"])
         found = {
             "loss": grouped_n_pair(logits, group),
             "recall": hits(logits, group[:, None] == group),
@@ -57,11 +67,11 @@ class Contrastive(nn.Module):
     def classes(self) -> Tensor:
         """T (classes, d), the mean of each class's prompts."""
         assert self.prompts is not None
-        vectors: Tensor = self.model.encode_text(self.prompts.flatten(0, 1))  # type: ignore[operator]
+        vectors = self.model.encode_text(self.prompts.flatten(0, 1))
         return vectors.unflatten(0, self.prompts.shape[:2]).mean(1)
 
 
-def alike(tokens: Tensor) -> Tensor:
+def number_texts(tokens: Tensor) -> Tensor:
     """A number for each text (b, t), the same for the same text: (b)"""
     found: Tensor = torch.unique(tokens, dim=0, return_inverse=True)[1]
     return found

@@ -9,23 +9,25 @@ Systems: deit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task, TwoHeaded
 from descend.losses.classification import cross_entropy
 from descend.losses.distillation import hard_distillation
 from descend.metrics.classification import correct
 
 
-class Distill(nn.Module):
+class Distill(Task):
     """A batch is images x and classes y (b); model.both(x) gives the logits of both heads."""
 
-    players = ("model",)
+    frozen = ("teacher",)
+    model: TwoHeaded
 
-    def __init__(self, model: nn.Module, teacher: nn.Module):
+    def __init__(self, model: TwoHeaded, teacher: nn.Module):
         super().__init__()
         self.model, self.teacher = model, teacher.eval().requires_grad_(False)
 
@@ -35,21 +37,20 @@ class Distill(nn.Module):
         self.teacher.eval()
         return self
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         with torch.no_grad():
-            told = self.teacher(batch["x"])
-        yield "model", lambda: self.loss(batch, told)
+            says = self.teacher(batch["x"])
+        yield Move("model", lambda: self.loss(batch, says))
 
-    def loss(self, batch: dict[str, Tensor], told: Tensor) -> Tensor:
-        """Of the student, when the teacher said `told` (b, classes)."""
-        student: Any = self.model
-        of_class, of_teacher = student.both(batch["x"])
-        return hard_distillation(of_class, of_teacher, told, batch["y"]).mean()
+    def loss(self, batch: Batch, says: Tensor) -> Tensor:
+        """Of the student, when the teacher says `says` (b, classes)."""
+        of_class, of_teacher = self.model.both(batch["x"])
+        return hard_distillation(of_class, of_teacher, says, batch["y"]).mean()
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        logits, told = self.model(batch["x"]), self.teacher(batch["x"])
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        logits, says = self.model(batch["x"]), self.teacher(batch["x"])
         return {
             "accuracy": correct(logits, batch["y"]),
             "loss": cross_entropy(logits, batch["y"]),
-            "teacher": correct(told, batch["y"]),
+            "teacher": correct(says, batch["y"]),
         }

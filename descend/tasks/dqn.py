@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.reinforcement import td_loss, td_target
 
 Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
@@ -51,7 +52,7 @@ class Soft:
             old.lerp_(new, self.tau)
 
 
-class DQN(nn.Module):
+class DQN(Task):
     """A batch is a sample of transitions; one move of "q"."""
 
     players = ("q",)
@@ -64,10 +65,10 @@ class DQN(nn.Module):
         self.gamma, self.follow, self.play = gamma, follow, play
         self.followed = 0  # moves after which θ⁻ was last looked at
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         with torch.no_grad():
             y = td_target(batch["reward"], self.target(batch["next"]), batch["terminated"], self.gamma)
-        yield "q", lambda: td_loss(self.q(batch["observation"]), batch["action"], y)
+        yield Move("q", lambda: td_loss(self.q(batch["observation"]), batch["action"], y))
         moves = int(batch["draw"][0]) + 1
         if moves != self.followed:  # the slices of one batch (accumulation) all come here: follow once
             self.follow(self.target, self.q, moves)
@@ -82,6 +83,6 @@ class DQN(nn.Module):
         return self.values(observation).argmax(-1)
 
     @torch.no_grad()
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         """The return of each episode whose seed the batch names, played greedily."""
         return {"return": self.play(self.greedy, batch["seed"].tolist())}

@@ -11,11 +11,12 @@ Systems: encoder-fine-tuning-heads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.masked import mean_or_zero
 from descend.metrics.classification import correct
@@ -23,54 +24,49 @@ from descend.metrics.spans import exact, overlap_f1
 from descend.ops.spans import best_span
 
 
-def read(model: nn.Module, batch: dict[str, Tensor]) -> Any:
+def run_encoder(model: nn.Module, batch: Batch) -> Any:
     """What the model makes of a batch, with segments where it has them."""
     given = (batch["x"], batch.get("mask"))
     return model(*given, batch["segments"]) if "segments" in batch else model(*given)
 
 
-class ClassifyText(nn.Module):
+class ClassifyText(Task):
     """y (b) are classes; the model makes logits (b, classes)."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: cross_entropy(read(self.model, batch), batch["y"]).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: cross_entropy(run_encoder(self.model, batch), batch["y"]).mean())
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        logits = read(self.model, batch)
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        logits = run_encoder(self.model, batch)
         return {"accuracy": correct(logits, batch["y"]), "loss": cross_entropy(logits, batch["y"])}
 
 
-class TagTokens(nn.Module):
+class TagTokens(Task):
     """y (b, t) are tags, counted where `at` (b, t) is true; the model makes logits (b, t, tags)."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
-    def counted(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def select_tagged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits (n, tags) and tags (n) of the tokens that count."""
-        return read(self.model, batch)[batch["at"]], batch["y"][batch["at"]]
+        return run_encoder(self.model, batch)[batch["at"]], batch["y"][batch["at"]]
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: mean_or_zero(cross_entropy(*self.counted(batch)))
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        loss = lambda: mean_or_zero(cross_entropy(*self.select_tagged(batch)))
+        yield Move("model", loss, {"loss": batch["at"].sum()})
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        logits, y = self.counted(batch)
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        logits, y = self.select_tagged(batch)
         return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y)}
 
 
-class FindSpan(nn.Module):
+class FindSpan(Task):
     """y (b, 2) are the first and the last token of the answer, which lies where `at` (b, t) is true."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module, longest: int = 30):
         super().__init__()
@@ -80,15 +76,15 @@ class FindSpan(nn.Module):
         """One value a text (b)."""
         return (cross_entropy(start, y[:, 0]) + cross_entropy(end, y[:, 1])) / 2
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.losses(*self.logits(batch), y=batch["y"]).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: self.losses(*self.logits(batch), y=batch["y"]).mean())
 
-    def logits(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Of the start and of the end (b, t)."""
-        start, end = read(self.model, batch)
+        start, end = run_encoder(self.model, batch)
         return start, end
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         start, end = self.logits(batch)
         found, y = best_span(start, end, batch["at"], self.longest), batch["y"]
         return {"exact": exact(found, y), "f1": overlap_f1(found, y), "loss": self.losses(start, end, y)}

@@ -9,11 +9,12 @@ Systems: transfer-learning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.regression import smooth_l1
 from descend.metrics.boxes import box_iou
@@ -22,24 +23,22 @@ from descend.metrics.classification import correct
 BETA = 0.1  # a tenth of the image: larger errors pull no harder
 
 
-class Localise(nn.Module):
+class Localise(Task):
     """The model makes logits (b, classes) and boxes (b, 4)."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module, weight: float = 5.0):
         super().__init__()
         self.model, self.weight = model, weight
 
-    def losses(self, found: Any, batch: dict[str, Tensor]) -> Tensor:
+    def losses(self, found: Any, batch: Batch) -> Tensor:
         """One value an image (b)."""
         logits, box = found
         return cross_entropy(logits, batch["y"]) + self.weight * smooth_l1(box, batch["box"], BETA).sum(dim=-1)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.losses(self.model(batch["x"]), batch).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: self.losses(self.model(batch["x"]), batch).mean())
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         found = self.model(batch["x"])
         return {
             "accuracy": correct(found[0], batch["y"]),

@@ -9,31 +9,31 @@ Systems: beit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.masked import mean_or_zero
 from descend.metrics.classification import correct
 
 
-class MaskedImage(nn.Module):
+class MaskedImage(Task):
     """The model makes logits (n, v) of images and the patches that are hidden from it."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
-    def found(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def predict_hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits (n, v) and tokens (n) of the hidden patches."""
         return self.model(batch["x"], batch["hide"]), batch["y"][batch["hide"]]
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: mean_or_zero(cross_entropy(*self.found(batch)))
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        loss = lambda: mean_or_zero(cross_entropy(*self.predict_hidden(batch)))
+        yield Move("model", loss, {"loss": batch["hide"].sum()})
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        logits, y = self.found(batch)
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        logits, y = self.predict_hidden(batch)
         return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y)}

@@ -9,37 +9,36 @@ those of the images as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from descend.contracts import Batch, Move, Task
 from descend.data.images.mixing import CutMix, MixUp
 from descend.losses.classification import cross_entropy, soft_cross_entropy
 from descend.metrics.classification import correct
 
 
-class ClassifyMixed(nn.Module):
+class ClassifyMixed(Task):
     """A batch is images x (b, c, h, w) and classes y (b)."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module, classes: int, ways: tuple[MixUp | CutMix, ...]):
         super().__init__()
         self.model, self.classes, self.ways = model, classes, ways
 
-    def mixed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def mix(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """x' and y' (b, classes)"""
         x, y = batch["x"], one_hot(batch["y"], self.classes).to(batch["x"].dtype)
         random = torch.Generator().manual_seed(int(torch.randint(2**62, ())))
         way = self.ways[int(torch.randint(len(self.ways), (), generator=random))]
         return way(x, y, random)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        x, y = self.mixed(batch)
-        yield "model", lambda: soft_cross_entropy(self.model(x), y).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        x, y = self.mix(batch)
+        yield Move("model", lambda: soft_cross_entropy(self.model(x), y).mean())
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         logits = self.model(batch["x"])
         return {"accuracy": correct(logits, batch["y"]), "loss": cross_entropy(logits, batch["y"])}

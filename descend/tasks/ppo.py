@@ -19,8 +19,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Loss, Move, Task
 from descend.data.streams.arrays import generator
 from descend.losses.reinforcement import ppo_loss, value_loss
+from descend.metrics.policies import approximate_kl, clip_fraction, explained_variance
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors
 
@@ -31,7 +33,7 @@ Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 
 @dataclass(frozen=True)
 class Proximal:
-    """The numbers of PPO."""
+    """The configuration of PPO."""
 
     gamma: float = 0.99
     """Discount."""
@@ -49,7 +51,7 @@ class Proximal:
     """Moves in a pass."""
 
 
-class PPO(nn.Module):
+class PPO(Task):
     """A batch is a rollout (copies, length, ..) that `look_back` has seen; epochs × minibatches moves of "policy".
 
     `policy` maps observations to the distribution's parameters and V; `actions` is that distribution. A minibatch takes
@@ -70,7 +72,7 @@ class PPO(nn.Module):
         super().__init__()
         self.policy, self.actions, self.numbers, self.play, self.seed = policy, actions, numbers, play, seed
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         length = batch["advantage"].shape[1]
         each = torch.arange(len(batch["ids"]))[:, None]
         draw, ids = int(batch["draw"][0]), batch["ids"].tolist()
@@ -78,7 +80,7 @@ class PPO(nn.Module):
         for _ in range(self.numbers.epochs):
             order = torch.stack([torch.randperm(length, generator=chance) for chance in chances])
             for times in order.tensor_split(self.numbers.minibatches, dim=1):
-                yield "policy", lambda: self.loss({name: batch[name][each, times] for name in LEARNED})
+                yield Move("policy", lambda: self.loss({name: batch[name][each, times] for name in LEARNED}))
 
     @torch.no_grad()
     def look_back(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -97,13 +99,22 @@ class PPO(nn.Module):
             "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-8),
         }
 
-    def loss(self, steps: dict[str, Tensor]) -> Tensor:
+    def loss(self, steps: dict[str, Tensor]) -> Loss:
         """L(θ) on some of the steps."""
         out, value = self.policy(steps["observation"])
-        pi = self.actions(out)
-        surrogate = ppo_loss(pi.log_prob(steps["action"]), steps["old"], steps["advantage"], self.numbers.eps)
-        critic = value_loss(value, steps["target"])
-        return surrogate + self.numbers.value * critic - self.numbers.entropy * pi.entropy().mean()
+        pi, target, n = self.actions(out), steps["target"], self.numbers
+        log_prob, entropy = pi.log_prob(steps["action"]), pi.entropy().mean()
+        surrogate = ppo_loss(log_prob, steps["old"], steps["advantage"], n.eps)
+        terms = {"policy": surrogate, "value": n.value * value_loss(value, target), "entropy": -n.entropy * entropy}
+        with torch.no_grad():
+            change = log_prob - steps["old"]
+            told = {
+                "entropy": entropy.detach(),
+                "approximate_kl": approximate_kl(change),
+                "clip_fraction": clip_fraction(change.exp(), n.eps),
+                "explained_variance": explained_variance(value, target),
+            }
+        return Loss(terms, told)
 
     def act(self, observation: Tensor, generator: torch.Generator) -> Tensor:
         """a ~ π(·|s); what the stream plays with."""
@@ -117,6 +128,6 @@ class PPO(nn.Module):
         return self.actions(self.policy(observation.to(next(self.policy.parameters()).device))[0].cpu())
 
     @torch.no_grad()
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         """The return of each episode whose seed the batch names, played greedily."""
         return {"return": self.play(self.greedy, batch["seed"].tolist())}

@@ -3,8 +3,9 @@
     logits (b, K, h, w),  p = softmax over K,  answer = argmax over K,  truth y (b, h, w) of class numbers
     minimise (1/b) Σ_i [ cross-entropy of image i, weighted by class  +  λ · Dice loss of image i ]
 
-The mean is over images, so micro-batches add up to the batch. Scores count pixels, image by image; the accuracy and the
-mean IoU of the set follow from the sums (`derive`), so they are exact for any batching. What is scored is not weighted.
+The mean is over images, so micro-batches add up to the batch. The evidence of an image is its confusion matrix; pixel
+accuracy and mean IoU are judged on the sum over the set, so they are exact for any batching. What is scored is not
+weighted.
 A model without padding answers for the middle of the image: the truth is cut to it.
 
 Systems: semantic-segmentation-task
@@ -12,18 +13,20 @@ Systems: semantic-segmentation-task
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from torch import Tensor, nn
 
-from descend.losses.segmentation import VOID, dice_loss, mask_cross_entropy
-from descend.metrics.segmentation import areas, confusions
+from descend.contracts import Batch, Loss, Move, Task
+from descend.losses.segmentation import dice_loss, mask_cross_entropy
+from descend.metrics.segmentation import confusions, mean_iou, pixel_accuracy
 
 
-class Segment(nn.Module):
+class Segment(Task):
     """A batch is images x (b, c, h, w) and masks y (b, h, w); the model makes logits (b, classes, h', w') of x."""
 
-    players = ("model",)
+    evidence = ("confusion",)
     weight: Tensor
 
     def __init__(self, model: nn.Module, weight: Tensor, dice: float = 0.0):
@@ -31,33 +34,25 @@ class Segment(nn.Module):
         self.model, self.dice = model, dice
         self.register_buffer("weight", weight, persistent=False)
 
-    def loss(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Of each image (b)."""
-        losses = mask_cross_entropy(logits, y, self.weight)
-        return losses + self.dice * dice_loss(logits, y) if self.dice else losses
-
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        def loss() -> Tensor:
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        def loss() -> Loss:
             logits = self.model(batch["x"])
-            return self.loss(logits, middle(batch["y"], logits)).mean()
+            y = middle(batch["y"], logits)
+            terms = {"cross_entropy": mask_cross_entropy(logits, y, self.weight).mean()}
+            return Loss(terms | ({"dice": self.dice * dice_loss(logits, y).mean()} if self.dice else {}))
 
-        yield "model", loss
+        yield Move("model", loss)
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         logits = self.model(batch["x"])
         y = middle(batch["y"], logits)
-        both, either = areas(confusions(logits.argmax(dim=1), y, logits.shape[1]))
-        counts = {"right": both.sum(dim=1), "pixels": (y != VOID).sum(dim=(1, 2))}
-        for k, (i, u) in enumerate(zip(both.unbind(1), either.unbind(1), strict=True)):
-            counts |= {f"both_{k}": i, f"either_{k}": u}
-        return {"loss": mask_cross_entropy(logits, y), **counts}
+        found = confusions(logits.argmax(dim=1), y, logits.shape[1])
+        return {"loss": mask_cross_entropy(logits, y), "confusion": found}
 
-    def derive(self, means: dict[str, float]) -> dict[str, float]:
-        """Loss, pixel accuracy and mean IoU of a set, from the means of its images' counts."""
-        occur = [k for k in range(len(self.weight)) if means[f"either_{k}"]]
-        ious = [means[f"both_{k}"] / means[f"either_{k}"] for k in occur]
-        found = {"loss": means["loss"], "accuracy": means["right"] / max(means["pixels"], 1e-12)}
-        return found | {"mean_iou": sum(ious) / max(len(ious), 1)}
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        """Pixel accuracy and mean IoU of all pixels of a set."""
+        whole = evidence["confusion"].sum(dim=0)
+        return {**means, "accuracy": float(pixel_accuracy(whole)), "mean_iou": float(mean_iou(whole))}
 
 
 def middle(y: Tensor, logits: Tensor) -> Tensor:

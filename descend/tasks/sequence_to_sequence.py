@@ -13,28 +13,30 @@ Systems: teacher-forcing, scheduled-sampling, span-corruption
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy, smoothed_cross_entropy
-from descend.ops.teacher_forcing import Forcing, mixed, shift_right
+from descend.metrics.translation import bleu, bleu_is_there, exact_match
+from descend.ops.teacher_forcing import Forcing, mix_tokens, shift_right
 
 
-class SequenceToSequence(nn.Module):
+class SequenceToSequence(Task):
     """x (b, s) and y (b, t) are tokens, filled up with `pad`; the decoder begins with `start`."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module, pad: int, start: int, smoothing: float = 0.0):
         super().__init__()
         self.model, self.pad, self.start, self.smoothing = model, pad, start, smoothing
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.loss(batch, shift_right(batch["y"], self.start))
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: self.loss(batch, shift_right(batch["y"], self.start)))
 
-    def loss(self, batch: dict[str, Tensor], read: Tensor) -> Tensor:
+    def loss(self, batch: Batch, read: Tensor) -> Tensor:
         """The sum over each target, when the decoder reads `read` (b, t)."""
         y = batch["y"]
         losses = smoothed_cross_entropy(self.logits(batch["x"], read).flatten(0, 1), y.flatten(), self.smoothing)
@@ -44,13 +46,54 @@ class SequenceToSequence(nn.Module):
         logits: Tensor = self.model(x, read, x != self.pad)
         return logits
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Any]:
         """−log p of every target token, and whether each target would be written exactly."""
         y = batch["y"]
         real = y != self.pad
         logits = self.logits(batch["x"], shift_right(y, self.start))
         right = (logits.argmax(-1) == y) | ~real
         return {"loss": cross_entropy(logits[real], y[real]), "exact": right.all(1).float()}
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        """exp of the mean loss of a token."""
+        return {**means, "perplexity": math.exp(means["loss"])}
+
+
+class Translation(SequenceToSequence):
+    """The same, judged by what the model writes: BLEU and exact match of the texts.
+
+    A batch may have reference (b): the row of `references` that a pair is to be compared with, -1 where the pair is not
+    written. `write` answers sources (n, s) with texts.
+    """
+
+    evidence = ("answers", "references")
+
+    def __init__(
+        self,
+        model: nn.Module,
+        pad: int,
+        start: int,
+        smoothing: float,
+        write: Callable[[Tensor], list[str]],
+        references: Sequence[str],
+    ):
+        super().__init__(model, pad, start, smoothing)
+        self.write, self.references = write, references
+
+    def score(self, batch: Batch) -> dict[str, Any]:
+        rows = batch["reference"] if "reference" in batch else torch.full((len(batch["x"]),), -1)
+        wanted = rows >= 0
+        answers = self.write(batch["x"][wanted]) if bool(wanted.any()) else []
+        references = [self.references[row] for row in rows[wanted].tolist()]
+        return {**super().score(batch), "answers": answers, "references": references}
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        """BLEU is there when sacrebleu is installed."""
+        found, answers, references = super().judge(means, evidence), evidence["answers"], evidence["references"]
+        if not references:
+            return found
+        found["exact_text"] = exact_match(answers, references)
+        return found | ({"bleu": bleu(answers, references).score} if bleu_is_there() else {})
 
 
 class ScheduledSampling(SequenceToSequence):
@@ -63,10 +106,10 @@ class ScheduledSampling(SequenceToSequence):
         self.forcing = forcing
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         now = int(self.step)
         read = self.mixture(batch["x"], batch["y"], self.forcing(now))
-        yield "model", lambda: self.loss(batch, read)
+        yield Move("model", lambda: self.loss(batch, read))
         self.step.fill_(now + 1)  # the slices of one batch (accumulation) all say the same
 
     @torch.no_grad()
@@ -76,4 +119,4 @@ class ScheduledSampling(SequenceToSequence):
         if bool(true.all()):
             return shift_right(y, self.start)
         own = self.logits(x, shift_right(y, self.start)).argmax(-1)
-        return mixed(y, own, self.start, true)
+        return mix_tokens(y, own, self.start, true)

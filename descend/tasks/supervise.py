@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.classification import binary_cross_entropy, cross_entropy
 
 
@@ -49,17 +50,15 @@ YES_OR_NO = Head(torch.sigmoid, one_logit)
 NUMBERS = Head(lambda z: z, squared_error)
 
 
-class Supervise(nn.Module):
+class Supervise(Task):
     """A batch is x and y; the model G makes an output of x, the cost C compares it with y."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module, cost: Callable[[Tensor, Tensor], Tensor]):
         super().__init__()
         self.model, self.cost = model, cost
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.cost(self.model(batch["x"]), batch["y"]).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: self.cost(self.model(batch["x"]), batch["y"]).mean())
 
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, batch: Batch) -> dict[str, Tensor]:
         return {"loss": self.cost(self.model(batch["x"]), batch["y"])}

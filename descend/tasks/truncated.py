@@ -12,27 +12,26 @@ Systems: truncated-bptt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from descend.losses.language import causal_lm_loss, token_losses
+from descend.contracts import Batch, CarriesState, Move
+from descend.losses.language import causal_lm_loss
+from descend.tasks.language import Language
 
 
-class TruncatedLanguage(nn.Module):
+class TruncatedLanguage(Language):
     """x and y (b, t), the track of each row, and whether it is fresh (`descend.data.text.tracks`)."""
 
-    players = ("model",)
-    model: Any  # with start(batch) -> state (n, depth, b, d) and carry(tokens, state) -> logits, state
+    model: CarriesState  # the state is (n, depth, b, d)
     state: Tensor
 
-    def __init__(self, model: Any, tracks: int):
-        super().__init__()
-        self.model = model
+    def __init__(self, model: CarriesState, tracks: int, bytes_per_token: float = 0.0):
+        super().__init__(model, bytes_per_token)
         self.register_buffer("state", model.start(tracks).detach())
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         rows = batch["rows"]
         before = self.state[:, :, rows].masked_fill(batch["fresh"][:, None], 0.0)
         after = before
@@ -43,8 +42,5 @@ class TruncatedLanguage(nn.Module):
             after = state.detach()
             return causal_lm_loss(logits, batch["y"])
 
-        yield "model", loss
+        yield Move("model", loss)
         self.state[:, :, rows] = after.to(self.state.dtype)
-
-    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"loss": token_losses(self.model(batch["x"]), batch["y"]).flatten()}

@@ -5,10 +5,11 @@ The mean is over examples, not over weights: so micro-batches add up to the batc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move
 from descend.losses.classification import cross_entropy
 from descend.tasks.classify import Classify
 
@@ -22,6 +23,6 @@ class ClassifyWeighted(Classify):
         super().__init__(model)
         self.register_buffer("weight", weight, persistent=False)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: Batch) -> Iterator[Move]:
         y = batch["y"]
-        yield "model", lambda: (self.weight[y] * cross_entropy(self.model(batch["x"]), y)).mean()
+        yield Move("model", lambda: (self.weight[y] * cross_entropy(self.model(batch["x"]), y)).mean())

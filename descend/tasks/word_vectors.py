@@ -8,19 +8,16 @@ classification of words (`tasks.classify`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.losses.word_vectors import glove, log_ratio, negative_sampling
 
-Batch = dict[str, Tensor]
 
-
-class FromLosses(nn.Module):
+class FromLosses(Task):
     """A task whose score is its loss, one value an example."""
-
-    players = ("model",)
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -29,8 +26,8 @@ class FromLosses(nn.Module):
     def losses(self, batch: Batch) -> Tensor:
         raise NotImplementedError
 
-    def moves(self, batch: Batch) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.losses(batch).mean()
+    def moves(self, batch: Batch) -> Iterator[Move]:
+        yield Move("model", lambda: self.losses(batch).mean())
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
         return {"loss": self.losses(batch)}

@@ -68,7 +68,7 @@ def top_pairs(counts: Counter[Pair]) -> list[Pair]:
     return [pair for pair, count in counts.items() if count == most]
 
 
-def merged(tokens: Sequence[str], pair: Pair, joined: str) -> list[str]:
+def merge_pair(tokens: Sequence[str], pair: Pair, joined: str) -> list[str]:
     """Every a b in the tokens as one token, from left to right."""
     found: list[str] = []
     for token in tokens:
@@ -89,7 +89,7 @@ class BPE:
 
     @classmethod
     def learn(cls, words: Sequence[str], merges: int, tie: Tie = first_occurrence) -> BPE:
-        """At most so many merges; fewer when every word has become one token."""
+        """At most this many merges; fewer when every word has become one token."""
         if not any(words):
             raise Mistake("the text is empty, so there is nothing to learn merges from; give some words")
         corpus = [(list(word), times) for word, times in Counter(words).items()]
@@ -97,7 +97,7 @@ class BPE:
         how_often: list[int] = []
         while len(learned) < merges and (counts := pair_counts(corpus)):
             pair = tie(top_pairs(counts))
-            corpus = [(merged(tokens, pair, "".join(pair)), times) for tokens, times in corpus]
+            corpus = [(merge_pair(tokens, pair, "".join(pair)), times) for tokens, times in corpus]
             learned.append(pair)
             how_often.append(counts[pair])
         return cls(tuple(dict.fromkeys("".join(words))), tuple(learned), tuple(how_often))
@@ -117,7 +117,7 @@ class BPE:
             )
         tokens = list(word)
         for pair in self.merges:
-            tokens = merged(tokens, pair, "".join(pair))
+            tokens = merge_pair(tokens, pair, "".join(pair))
         return tokens
 
     def tokens(self, text: str) -> list[str]:

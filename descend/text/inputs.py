@@ -79,20 +79,20 @@ class Inputs:
         if b is None:
             tokens = [self.cls, *a[: self.longest - 2], self.sep]
             return Encoded(tokens, [0] * len(tokens))
-        m, n = shortened(len(a), len(b), self.longest - 3)
+        m, n = shorten_pair(len(a), len(b), self.longest - 3)
         tokens = [self.cls, *a[:m], self.sep, *b[:n], self.sep]
         return Encoded(tokens, [0] * (m + 2) + [1] * (n + 1))
 
     def batch(self, texts: Sequence[Encoded]) -> dict[str, Tensor]:
         """x, mask and segments (b, t), padded to the longest text of these."""
         return {
-            "x": padded([text.tokens for text in texts], self.pad),
+            "x": pad_rows([text.tokens for text in texts], self.pad),
             "mask": lengths_mask([len(text.tokens) for text in texts]),
-            "segments": padded([text.segments for text in texts], 0),
+            "segments": pad_rows([text.segments for text in texts], 0),
         }
 
 
-def shortened(m: int, n: int, room: int) -> tuple[int, int]:
+def shorten_pair(m: int, n: int, room: int) -> tuple[int, int]:
     """The lengths of a pair cut to `room` together, the longer one first."""
     half = room // 2
     if m + n <= room:
@@ -102,7 +102,7 @@ def shortened(m: int, n: int, room: int) -> tuple[int, int]:
     return room - half, half
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
     """Lists of numbers as a matrix, filled up with `pad`: (b, t)"""
     tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=pad)

@@ -21,12 +21,12 @@ from descend.ops.embedding import lookup
 from descend.text.tokenizer import Tokenizer
 
 
-def framed(ids: Sequence[int], first: int | None, last: int | None) -> list[int]:
+def frame_tokens(ids: Sequence[int], first: int | None, last: int | None) -> list[int]:
     """The tokens between a first and a last special token; None leaves one out."""
     return [*([] if first is None else [first]), *ids, *([] if last is None else [last])]
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
+def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
     """Numbers (b, t) and mask (b, t)."""
     if not rows:
         raise Mistake("there is no text in the batch; give at least one")
@@ -40,9 +40,9 @@ def batch(tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
     """Numbers and mask, between the tokenizer's cls (or bos) and sep (or eos) tokens where it has them."""
     pad = tokenizer.special("pad_token")
     if pad is None:
-        raise Mistake('this tokenizer has no padding; add it with with_specials({"pad_token": "<pad>"})')
+        raise Mistake('this tokenizer has no padding token; add one with with_specials({"pad_token": "<pad>"})')
     first, last = either(tokenizer, "cls_token", "bos_token"), either(tokenizer, "sep_token", "eos_token")
-    return padded([framed(ids, first, last) for ids in tokenizer.encode_many(texts)], pad)
+    return pad_rows([frame_tokens(ids, first, last) for ids in tokenizer.encode_many(texts)], pad)
 
 
 def either(tokenizer: Tokenizer, role: str, other: str) -> int | None:
@@ -51,7 +51,7 @@ def either(tokenizer: Tokenizer, role: str, other: str) -> int | None:
     return tokenizer.special(other) if found is None else found
 
 
-def unpadded(tokenizer: Tokenizer, ids: Tensor) -> list[str]:
+def decode_rows(tokenizer: Tokenizer, ids: Tensor) -> list[str]:
     """The texts of a batch again, without special tokens."""
     return [tokenizer.decode_plain(row) for row in ids.tolist()]
 

@@ -82,11 +82,11 @@ def without_stop_words(tokens: Sequence[str]) -> list[str]:
     return [token for token in tokens if token not in STOP_WORDS]
 
 
-def stemmed(tokens: Sequence[str]) -> list[str]:
+def stem_tokens(tokens: Sequence[str]) -> list[str]:
     """Every token's stem (Porter)."""
     return [stem(token) for token in tokens]
 
 
-def lemmatized(tokens: Sequence[str]) -> list[str]:
+def lemmatize_tokens(tokens: Sequence[str]) -> list[str]:
     """Irregular forms by the table, all others by their stem."""
     return [LEMMAS.get(token) or stem(token) for token in tokens]

@@ -79,7 +79,7 @@ def y_to_i(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") and "v" in shape(word[:-1]) else word
 
 
-def exchanged(word: str, table: dict[str, str]) -> str:
+def exchange_ending(word: str, table: dict[str, str]) -> str:
     """Steps 2 and 3: the longest ending of the table, if the measure of the rest is above 0."""
     for ending in sorted(table, key=len, reverse=True):
         if word.endswith(ending):
@@ -111,4 +111,4 @@ def stem(word: str) -> str:
     if len(word) <= 2:
         return word
     word = y_to_i(past_and_progressive(plural(word)))
-    return tidy(last_ending(exchanged(exchanged(word, STEP_2), STEP_3)))
+    return tidy(last_ending(exchange_ending(exchange_ending(word, STEP_2), STEP_3)))

@@ -147,7 +147,7 @@ def lower_case_words(known: Sequence[str]) -> tokenizers.Tokenizer:
 def space_for(vocab: int, what: str) -> int:
     """Tokens left to learn when the end and the bytes have their places."""
     if vocab <= BYTES + 2:
-        raise Mistake(f"--data.vocab {vocab}: {what} keeps {BYTES + 1} places for the bytes and the end; use more")
+        raise Mistake(f"--data.vocab {vocab}: {what} reserves {BYTES + 1} tokens for the bytes and the end; use more")
     return vocab - BYTES - 1
 
 

@@ -67,7 +67,7 @@ class Vocabulary:
         found: list[int] = ids.tolist() if isinstance(ids, Tensor) else list(ids)
         strange = next((i for i in found if not 0 <= i < self.size), None)
         if strange is not None:
-            raise Mistake(f"number {strange} is no word: this vocabulary has 0..{self.unknown}")
+            raise Mistake(f"number {strange} is not a word: this vocabulary has 0..{self.unknown}")
         return [self.words[i] if i < self.unknown else UNKNOWN for i in found]
 
     def one_hot(self, tokens: Iterable[str]) -> Tensor:

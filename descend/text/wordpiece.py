@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from descend.errors import Mistake
-from descend.text.bpe import Pair, merged, pair_counts
+from descend.text.bpe import Pair, merge_pair, pair_counts
 
 GOES_ON = "##"
 
@@ -52,13 +52,13 @@ def learn(words: Sequence[str], merges: int) -> tuple[list[str], list[Pair]]:
     while len(learned) < merges and (found := scores(corpus)):
         best = max(found.values())
         pair = min(p for p, score in found.items() if score == best)
-        corpus = [(merged(tokens, pair, join(*pair)), times) for tokens, times in corpus]
+        corpus = [(merge_pair(tokens, pair, join(*pair)), times) for tokens, times in corpus]
         learned.append(pair)
         known[join(*pair)] = None
     return list(known), learned
 
 
-def cut(word: str, vocabulary: Collection[str], unknown: str = "<unk>") -> list[str]:
+def split_word(word: str, vocabulary: Collection[str], unknown: str = "<unk>") -> list[str]:
     """The word by its longest known pieces, from left to right; [unknown] if some part has none."""
     pieces: list[str] = []
     start = 0

@@ -91,7 +91,7 @@ def work_ratio(factor: float, exponent: float) -> float:
     return factor**exponent
 
 
-def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+def fit_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """p of cost ~ size^p: least squares in the logarithms."""
     x, y = ([math.log(value) for value in values] for values in (sizes, costs))
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)

@@ -6,7 +6,13 @@
 Multi-query is smaller by the number of heads. With as many groups as devices, grouped queries cost each device what a
 replicated multi-query cache would.
 
-Systems: multi-query-attention, grouped-query-attention, multi-head-latent-attention
+Query-key products to write T tokens, one after the other:
+
+    with the cache    Σ t        = T (T+1) / 2             each new query meets the keys so far
+    without, causal   Σ t(t+1)/2 = T (T+1) (T+2) / 6       all queries again, each meets the keys up to itself
+    without, full     Σ t²       = T (T+1) (2T+1) / 6      all queries again, all keys; the mask is laid on afterwards
+
+Systems: kv-cache, multi-query-attention, grouped-query-attention, multi-head-latent-attention
 """
 
 from __future__ import annotations
@@ -30,6 +36,21 @@ def equivalent_groups(latent: int, turned: int, head_size: int) -> float:
 def per_device(cache: float, groups: int, devices: int) -> float:
     """What each device holds: groups are dealt out; with fewer groups than devices they are repeated."""
     return cache / min(groups, devices)
+
+
+def cached_products(tokens: int) -> int:
+    """Σ t: query-key products to write this many tokens with the cache."""
+    return tokens * (tokens + 1) // 2
+
+
+def causal_products(tokens: int) -> int:
+    """Σ t(t+1)/2: without the cache, where no product above the diagonal is taken."""
+    return tokens * (tokens + 1) * (tokens + 2) // 6
+
+
+def full_products(tokens: int) -> int:
+    """Σ t²: without the cache, where the whole square is taken and then masked."""
+    return tokens * (tokens + 1) * (2 * tokens + 1) // 6
 
 
 def group_of(head: int, heads: int, groups: int) -> int:

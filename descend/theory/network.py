@@ -188,16 +188,16 @@ def rows(names: dict[nn.Module, str], calls: Sequence[Call], flops: Counter[int]
     counted: set[nn.Parameter] = set()
     ran = {call.module for call in calls}
     for call in calls:
-        own = held(call.module, ran) - counted
+        own = count_held(call.module, ran) - counted
         counted |= own
         if own or flops[call.number] or not any(True for _ in call.module.children()):
             name, kind = names[call.module] or "(itself)", type(call.module).__name__
             yield Layer(name, kind, call.output, sum(p.numel() for p in own), flops[call.number], call.field)
 
 
-def held(module: nn.Module, ran: set[nn.Module]) -> set[nn.Parameter]:
+def count_held(module: nn.Module, ran: set[nn.Module]) -> set[nn.Parameter]:
     """Its weights, and those of parts that never run by themselves (nn.MultiheadAttention's out_proj)."""
-    idle = (held(child, ran) for child in module.children() if child not in ran)
+    idle = (count_held(child, ran) for child in module.children() if child not in ran)
     return set(module.parameters(recurse=False)).union(*idle)
 
 
@@ -215,7 +215,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def measured_field(
+def measure_field(
     fn: Callable[[Tensor], Tensor], image: Sequence[int], trials: int = 32, seed: int = 0
 ) -> tuple[int, int]:
     """Rows and columns of the input that one pixel in the middle of fn(x) (b, c, h, w) depends on.

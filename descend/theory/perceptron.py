@@ -40,7 +40,7 @@ def margin(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return (y * signed_distance(x, w, b)).min()
 
 
-def augmented(x: Tensor) -> Tensor:
+def augment(x: Tensor) -> Tensor:
     """x̃ = (x, 1): (n, d) -> (n, d + 1)."""
     return torch.cat([x, x.new_ones(*x.shape[:-1], 1)], dim=-1)
 
@@ -55,7 +55,7 @@ def bound_through_origin(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
 
 def bound(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     """(R̃/γ̃)²: the most mistakes of a perceptron that learns its bias, given any (w, b) that separates."""
-    return bound_through_origin(augmented(x), y, torch.cat([w, b.reshape(1)]))
+    return bound_through_origin(augment(x), y, torch.cat([w, b.reshape(1)]))
 
 
 def proof_quantities(path: Tensor, w_star: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,7 +67,7 @@ def separator(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
     """Some (w, b) with y_i (w·x_i + b) ≥ 1 for all i, by linear programming; None if there is none."""
     from scipy.optimize import linprog  # here, since it takes long to import
 
-    rows = -(y[:, None] * augmented(x)).double().numpy()
+    rows = -(y[:, None] * augment(x)).double().numpy()
     d = x.shape[1]
     found = linprog([0.0] * (d + 1), A_ub=rows, b_ub=[-1.0] * len(rows), bounds=[(None, None)] * (d + 1))
     if found.status == 2:

@@ -51,7 +51,7 @@ def state_megabytes(steps: int, hidden: int, batch: int = 1, bytes_each: int = 4
 
 
 def factor(slope: float, steps: int) -> float:
-    """slope^steps: what is left of a gradient after so many equal factors"""
+    """slope^steps: what is left of a gradient after this many equal factors"""
     return slope**steps
 
 

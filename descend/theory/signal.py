@@ -25,7 +25,7 @@ def layer_factor(fan: float, variance: float, kept: float = RELU_KEEPS) -> float
     return fan * variance * kept
 
 
-def grown(start: float, factor: float, layers: float) -> float:
+def grow_signal(start: float, factor: float, layers: float) -> float:
     """start · q^L: a signal that every layer multiplies."""
     return start * factor**layers
 

@@ -27,7 +27,7 @@ def pairs(height: int, width: int) -> int:
 
 def window_pairs(height: int, width: int, window: int) -> int:
     """The same inside windows, with the padding to whole windows."""
-    return padded(height, window) * padded(width, window) * window**2
+    return pad_size(height, window) * pad_size(width, window) * window**2
 
 
 def attention_macs(height: int, width: int, channels: int) -> int:
@@ -37,7 +37,7 @@ def attention_macs(height: int, width: int, channels: int) -> int:
 
 def window_macs(height: int, width: int, channels: int, window: int) -> int:
     """4 h w C² + 2 M² h w C on the padded map."""
-    places = padded(height, window) * padded(width, window)
+    places = pad_size(height, window) * pad_size(width, window)
     return 4 * places * channels**2 + 2 * window_pairs(height, width, window) * channels
 
 
@@ -48,7 +48,7 @@ def merging_weights(channels: int) -> int:
 
 @dataclass(frozen=True)
 class Stage:
-    """The maps of one stage: height × width positions of so many channels, cut into windows."""
+    """The maps of one stage: height × width positions of this many channels, cut into windows."""
 
     height: int
     width: int
@@ -59,7 +59,7 @@ class Stage:
     @property
     def windows(self) -> int:
         """How many, on the padded map."""
-        return padded(self.height, self.window) * padded(self.width, self.window) // self.window**2
+        return pad_size(self.height, self.window) * pad_size(self.width, self.window) // self.window**2
 
     @property
     def macs(self) -> int:
@@ -93,6 +93,6 @@ def total(parts: Sequence[float]) -> float:
     return sum(parts)
 
 
-def padded(size: int, window: int) -> int:
+def pad_size(size: int, window: int) -> int:
     """The next multiple of the window."""
     return -(-size // window) * window

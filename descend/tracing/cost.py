@@ -29,7 +29,7 @@ from descend.autodiff.checkpointing import State, count_bytes
 from descend.tracing.program import Program, compute
 
 
-class Cost(NamedTuple):
+class ModeCost(NamedTuple):
     """Of one mode. `passes` is how often it must run for the whole gradient; the other numbers are for one pass."""
 
     mode: str
@@ -62,26 +62,26 @@ new_ ones rand scatter slice stack zero"""
 MOVES = tuple(STILL.split())
 
 
-def costs(program: Program, segments: int = 0) -> list[Cost]:
+def measure_costs(program: Program, segments: int = 0) -> list[ModeCost]:
     """All four; `segments` 0 means √n."""
     leaves = [node.value for node in program.leaves]
     numbers = sum(node.value.numel() for node in program.sources)
-    alive = most_alive(program)
+    alive = count_alive(program)
     segments = segments or max(1, math.isqrt(len(program.operations)))
-    found = [measured("evaluate", 0, lambda: program.evaluate(leaves), alive)]
+    found = [measure_pass("evaluate", 0, lambda: program.evaluate(leaves), alive)]
     for mode, parts in (("reverse", 1), ("checkpointed", segments)):
         result = sweep(program, parts)
         beyond = result.peak_bytes - count_bytes([node.value for node in program.sources])
-        cost = measured(mode, 1, lambda parts=parts: sweep(program, parts), beyond)  # type: ignore[misc]
+        cost = measure_pass(mode, 1, lambda parts=parts: sweep(program, parts), beyond)  # type: ignore[misc]
         found.append(cost._replace(evaluations=result.forwards))
     try:
-        found.append(measured("forward", numbers, lambda: one_tangent(program), 2 * alive))
+        found.append(measure_pass("forward", numbers, lambda: push_tangent(program), 2 * alive))
     except (RuntimeError, NotImplementedError):  # torch has no forward rule for one of the operations
-        found.append(Cost("forward", numbers, None, None, 2 * alive))
+        found.append(ModeCost("forward", numbers, None, None, 2 * alive))
     return found
 
 
-def measured(mode: str, passes: int, run: Callable[[], Any], memory: int) -> Cost:
+def measure_pass(mode: str, passes: int, run: Callable[[], Any], memory: int) -> ModeCost:
     """Flops of one run, and the median time of a few."""
     counter = FlopCounter()
     with counter:
@@ -92,16 +92,16 @@ def measured(mode: str, passes: int, run: Callable[[], Any], memory: int) -> Cos
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return Cost(mode, passes, counter.total, sorted(times)[len(times) // 2], memory)
+    return ModeCost(mode, passes, counter.total, sorted(times)[len(times) // 2], memory)
 
 
 def sweep(program: Program, segments: int) -> checkpointing.Checkpointed:
     """The gradient by reverse mode, with the program cut into segments."""
-    layers, state, end = chain(program)
+    layers, state, end = make_chain(program)
     return checkpointing.backward(layers, state, end, segments)
 
 
-def chain(program: Program) -> tuple[list[checkpointing.Layer], State, State]:
+def make_chain(program: Program) -> tuple[list[checkpointing.Layer], State, State]:
     """The program as layers: each maps the values in use before an operation to those in use after it.
 
     Only what depends on the sources is computed; the rest are constants.
@@ -119,7 +119,7 @@ def chain(program: Program) -> tuple[list[checkpointing.Layer], State, State]:
         alive = [i for i in before if last.get(i, -1) > node.index or i in sources]
         if last.get(node.index, -1) > node.index:
             alive.append(node.index)
-        layers.append(layer(program, node.index, before, list(alive)))
+        layers.append(make_layer(program, node.index, before, list(alive)))
     state = tuple(program.nodes[i].value for i in sources)
     values = [program.nodes[i].value for i in alive]
     ends = (
@@ -128,7 +128,7 @@ def chain(program: Program) -> tuple[list[checkpointing.Layer], State, State]:
     return layers, state, tuple(ends)
 
 
-def layer(program: Program, index: int, before: Sequence[int], after: Sequence[int]) -> checkpointing.Layer:
+def make_layer(program: Program, index: int, before: Sequence[int], after: Sequence[int]) -> checkpointing.Layer:
     node = program.nodes[index]
 
     def run(state: State) -> State:
@@ -139,7 +139,7 @@ def layer(program: Program, index: int, before: Sequence[int], after: Sequence[i
     return run
 
 
-def one_tangent(program: Program) -> Tensor:
+def push_tangent(program: Program) -> Tensor:
     """Values and tangents in one pass, along all ones."""
     with torch.no_grad(), forward_ad.dual_level():
         duals = [
@@ -149,7 +149,7 @@ def one_tangent(program: Program) -> Tensor:
         return program.evaluate(duals)
 
 
-def most_alive(program: Program) -> int:
+def count_alive(program: Program) -> int:
     """Bytes of the values in use at the worst moment of an evaluation, beyond the leaves."""
     last = {parent: node.index for node in program.nodes for parent in node.parents}
     alive, most = 0, 0

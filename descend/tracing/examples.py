@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-class Example(NamedTuple):
+class Walkthrough(NamedTuple):
     """A function, its inputs in order, and where it is from."""
 
     about: str
@@ -25,7 +25,7 @@ class Example(NamedTuple):
     inputs: tuple[Tensor, ...]
 
 
-def real(values: Any) -> Tensor:
+def as_double(values: Any) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
@@ -85,47 +85,47 @@ def correlate(x: Tensor, w: Tensor) -> Tensor:
 GATES = 0.1 * torch.eye(2, dtype=torch.float64).repeat(4, 1)
 
 EXAMPLES = {
-    "2-3-1": Example(
+    "2-3-1": Walkthrough(
         "the 2-3-1 network of VOM 5.2 and 5.4.4, half squared error, y = 1",
         half_squared_error,
         (
-            real([1.0, 0.5]),
-            real([[0.2, 0.4], [-0.5, 0.3], [0.1, -0.2]]),
-            real([0.1, -0.1, 0.2]),
-            real([[0.6, -0.4, 0.5]]),
-            real([-0.2]),
+            as_double([1.0, 0.5]),
+            as_double([[0.2, 0.4], [-0.5, 0.3], [0.1, -0.2]]),
+            as_double([0.1, -0.1, 0.2]),
+            as_double([[0.6, -0.4, 0.5]]),
+            as_double([-0.2]),
         ),
     ),
-    "2-3-1-bce": Example(
+    "2-3-1-bce": Walkthrough(
         "the 2-3-1 network of MF 6.4 and 6.8, sample 1, cross-entropy, y = 0",
         cross_entropy,
         (
-            real([0.5, 0.2]),
-            real([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]),
-            real([0.01, 0.02, 0.03]),
-            real([[0.7, 0.8, 0.9]]),
-            real([0.1]),
+            as_double([0.5, 0.2]),
+            as_double([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]),
+            as_double([0.01, 0.02, 0.03]),
+            as_double([[0.7, 0.8, 0.9]]),
+            as_double([0.1]),
         ),
     ),
-    "lstm-cell": Example(
+    "lstm-cell": Walkthrough(
         "two steps of an LSTM, MF 21.2.3, every matrix 0.1 I, loss = sum(h1) + sum(h2)",
         two_steps,
-        (real([1.0, 0.5]), real([0.5, -1.0]), GATES, GATES.clone()),
+        (as_double([1.0, 0.5]), as_double([0.5, -1.0]), GATES, GATES.clone()),
     ),
-    "attention-head": Example(
+    "attention-head": Walkthrough(
         "one attention head on three tokens, VOM 9.3 and 12.4.6; G is the adjoint of its output",
         head,
         (
-            real([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]),
-            real([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
-            real([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
-            real([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
-            real([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]]),
+            as_double([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]),
+            as_double([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
+            as_double([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
+            as_double([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
+            as_double([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]]),
         ),
     ),
-    "convolution": Example(
+    "convolution": Walkthrough(
         "a convolution (cross-correlation, padding 1), DLD 4.3: its local Jacobian is a Toeplitz matrix",
         correlate,
-        (real([1.0, 2.0, 0.0, -1.0, 3.0, 1.0]), real([1.0, -2.0, 3.0])),
+        (as_double([1.0, 2.0, 0.0, -1.0, 3.0, 1.0]), as_double([1.0, -2.0, 3.0])),
     ),
 }

@@ -50,7 +50,7 @@ class Expression:
         except SyntaxError as error:
             raise Mistake(f"{text!r} is not an expression: {error.msg} at character {error.offset}") from None
         self.text, self.names = text, dict[str, Any]()
-        self.variables = list(dict.fromkeys(variables(self.tree)))
+        self.variables = list(dict.fromkeys(list_variables(self.tree)))
         self.check(self.tree)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.variables])
@@ -106,7 +106,7 @@ class Expression:
             raise self.wrong(node, str(error).strip().splitlines()[0][:120]) from None
 
 
-def variables(tree: ast.AST) -> list[str]:
+def list_variables(tree: ast.AST) -> list[str]:
     """The names in an expression that are neither functions nor numbers, from left to right."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
@@ -128,7 +128,7 @@ def read_values(at: list[str]) -> dict[str, Tensor]:
     return found
 
 
-def inputs_of(expression: Expression, at: Mapping[str, Tensor]) -> list[Tensor]:
+def order_inputs(expression: Expression, at: Mapping[str, Tensor]) -> list[Tensor]:
     """The value of every variable, in order."""
     missing = [name for name in expression.variables if name not in at]
     if missing:

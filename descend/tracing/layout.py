@@ -1,4 +1,4 @@
-"""Where the nodes of a graph stand in a picture: rows by depth, columns so that edges are short.
+"""Where the nodes of a graph stand in the drawing: rows by depth, columns so that edges are short.
 
 An edge that skips rows has a bend in each of them, which takes part in the layout: it leads around the nodes between.
 """
@@ -14,23 +14,23 @@ WIDE, HIGH = 150, 74  # from one node to the next
 BEND = 0.25  # the room that a passing edge takes, where a node takes 1
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """The middle of a node, or a point of an edge."""
 
     x: float
     y: float
 
 
-class Layout(NamedTuple):
+class GraphLayout(NamedTuple):
     """Every node's place, and the bends of the edges that skip rows."""
 
-    nodes: list[Place]
-    bends: dict[tuple[int, int], list[Place]]
+    nodes: list[Position]
+    bends: dict[tuple[int, int], list[Position]]
 
 
-def layout(program: Program) -> Layout:
+def lay_out(program: Program) -> GraphLayout:
     """Every node below its parents; leaves one row above their first use; fewer crossings after a few sweeps."""
-    depth = dict(enumerate(depths(program)))
+    depth = dict(enumerate(measure_depths(program)))
     count = len(program.nodes)
     chains: dict[tuple[int, int], list[int]] = {}
     near: dict[int, list[int]] = {node.index: [] for node in program.nodes}
@@ -43,15 +43,15 @@ def layout(program: Program) -> Layout:
         for a, b in pairwise(line):
             near[a].append(b)
             near[b].append(a)
-    column = columns(depth, near, count)
+    column = assign_columns(depth, near, count)
     left, top = min(column[i] for i in range(count)), min(depth.values())
-    place = {i: Place((column[i] - left + 0.5) * WIDE, (depth[i] - top + 0.5) * HIGH) for i in near}
+    place = {i: Position((column[i] - left + 0.5) * WIDE, (depth[i] - top + 0.5) * HIGH) for i in near}
     shift = max(0.0, 10 - min(p.x for p in place.values()))
-    place = {i: Place(p.x + shift, p.y) for i, p in place.items()}
-    return Layout([place[i] for i in range(count)], {edge: [place[i] for i in c] for edge, c in chains.items()})
+    place = {i: Position(p.x + shift, p.y) for i, p in place.items()}
+    return GraphLayout([place[i] for i in range(count)], {edge: [place[i] for i in c] for edge, c in chains.items()})
 
 
-def columns(depth: dict[int, int], near: dict[int, list[int]], count: int) -> dict[int, float]:
+def assign_columns(depth: dict[int, int], near: dict[int, list[int]], count: int) -> dict[int, float]:
     """Sweep down and up a few times: everything goes where its neighbours are, in that order, without overlap."""
     rows: dict[int, list[int]] = {}
     for i in near:
@@ -62,11 +62,11 @@ def columns(depth: dict[int, int], near: dict[int, list[int]], count: int) -> di
             row = rows[level]
             wanted = {i: sum(column[j] for j in near[i]) / len(near[i]) if near[i] else column[i] for i in row}
             row.sort(key=lambda i: wanted[i])
-            column |= spread(row, wanted, count)
+            column |= spread_row(row, wanted, count)
     return column
 
 
-def depths(program: Program) -> list[int]:
+def measure_depths(program: Program) -> list[int]:
     """Operations one below their deepest parent; a leaf just above the first operation that uses it."""
     depth = [0] * len(program.nodes)
     for node in program.operations:
@@ -80,7 +80,7 @@ def depths(program: Program) -> list[int]:
     return depth
 
 
-def spread(row: list[int], wanted: dict[int, float], count: int) -> dict[int, float]:
+def spread_row(row: list[int], wanted: dict[int, float], count: int) -> dict[int, float]:
     """The wanted columns, in order, far enough apart, and as a whole where they were wanted."""
     found: dict[int, float] = {}
     edge, before = float("-inf"), 0.0

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from descend.errors import Mistake, nearest
-from descend.tracing.program import Node, Program, compute
+from descend.tracing.program import Program, TraceNode, compute
 
 JACOBIAN = 400  # entries of a local Jacobian that is still written out
 ROWS = 20_000  # rows of a Jacobian that is built only to have a push at all
@@ -48,7 +48,7 @@ class Derivatives:
 
 def differentiate(program: Program, along: str = "") -> Derivatives:
     """Tangents along a leaf (`x`, or one element of it: `x[0,1]`), adjoints of the output, and all local Jacobians."""
-    start, name = seed(program, along)
+    start, name = seed_tangents(program, along)
     edges = [[Edge(parent) for parent in node.parents] for node in program.nodes]
     found = Derivatives(start, [None] * len(program.nodes), edges, name)
     for node in program.operations:
@@ -57,11 +57,11 @@ def differentiate(program: Program, along: str = "") -> Derivatives:
     for node in reversed(program.operations):
         reverse(program, node, found)
     for node in program.operations:
-        jacobians(program, node, found.edges[node.index])
+        fill_jacobians(program, node, found.edges[node.index])
     return found
 
 
-def seed(program: Program, along: str) -> tuple[list[Tensor | None], str]:
+def seed_tangents(program: Program, along: str) -> tuple[list[Tensor | None], str]:
     """The tangents to start from: 1 for the leaf (or the element) asked for, 0 for the rest."""
     tangents: list[Tensor | None] = [None] * len(program.nodes)
     name, _, index = along.partition("[")
@@ -82,21 +82,21 @@ def seed(program: Program, along: str) -> tuple[list[Tensor | None], str]:
     return tangents, along
 
 
-def inputs_of(program: Program, node: Node) -> list[Tensor]:
+def take_inputs(program: Program, node: TraceNode) -> list[Tensor]:
     return [program.nodes[parent].value for parent in node.parents]
 
 
-def flows(program: Program, node: Node, k: int) -> bool:
+def carries_gradient(program: Program, node: TraceNode, k: int) -> bool:
     """Whether a derivative passes from parent k into the node."""
     return not node.frozen and node.value.is_floating_point() and program.nodes[node.parents[k]].differentiable
 
 
-def forward(program: Program, node: Node, found: Derivatives) -> None:
+def forward(program: Program, node: TraceNode, found: Derivatives) -> None:
     """The tangent of a node, parent by parent."""
-    values = inputs_of(program, node)
+    values = take_inputs(program, node)
     for k, edge in enumerate(found.edges[node.index]):
         tangent = found.tangents[edge.parent]
-        if tangent is not None and flows(program, node, k):
+        if tangent is not None and carries_gradient(program, node, k):
             edge.push = push(node, values, k, tangent)
             if edge.push is None and node.op not in found.without_rule:
                 found.without_rule.append(node.op)
@@ -105,60 +105,60 @@ def forward(program: Program, node: Node, found: Derivatives) -> None:
         found.tangents[node.index] = torch.stack(pushes).sum(dim=0)
 
 
-def push(node: Node, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor | None:
+def push(node: TraceNode, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor | None:
     """J_k ẋ"""
     try:
-        return by_forward_mode(node, values, k, tangent)
+        return push_forward(node, values, k, tangent)
     except (RuntimeError, NotImplementedError):
         pass
     try:
-        return by_two_backward_passes(node, values, k, tangent)
+        return push_by_two_pulls(node, values, k, tangent)
     except (RuntimeError, NotImplementedError):
         pass
     if node.value.numel() > ROWS:
         return None
-    x, y = opened(node, values, k)
+    x, y = open_input(node, values, k)
     units = torch.eye(y.numel(), dtype=y.dtype)
     parts = [(torch.autograd.grad(y, x, e.view_as(y), retain_graph=True)[0] * tangent).sum() for e in units]
     return torch.stack(parts).view_as(y)
 
 
-def by_forward_mode(node: Node, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor:
+def push_forward(node: TraceNode, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor:
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(x, tangent) if i == k else x for i, x in enumerate(values)]
         found = forward_ad.unpack_dual(compute(node, duals)).tangent
         return torch.zeros_like(node.value) if found is None else found.clone()
 
 
-def by_two_backward_passes(node: Node, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor:
+def push_by_two_pulls(node: TraceNode, values: Sequence[Tensor], k: int, tangent: Tensor) -> Tensor:
     """d/dȳ ⟨Jᵀȳ, ẋ⟩ = J ẋ"""
-    x, y = opened(node, values, k)
+    x, y = open_input(node, values, k)
     y_bar = torch.zeros_like(y, requires_grad=True)
     x_bar = torch.autograd.grad(y, x, y_bar, create_graph=True)[0]
     return torch.autograd.grad((x_bar * tangent).sum(), y_bar)[0]
 
 
-def opened(node: Node, values: Sequence[Tensor], k: int) -> tuple[Tensor, Tensor]:
+def open_input(node: TraceNode, values: Sequence[Tensor], k: int) -> tuple[Tensor, Tensor]:
     """Parent k as a leaf of autograd, and the node computed from it."""
     x = values[k].detach().requires_grad_()
     with torch.enable_grad():
         return x, compute(node, [x if i == k else v for i, v in enumerate(values)])
 
 
-def reverse(program: Program, node: Node, found: Derivatives) -> None:
+def reverse(program: Program, node: TraceNode, found: Derivatives) -> None:
     """What a node sends to its parents, added to their adjoints."""
     adjoint = found.adjoints[node.index]
-    reached = [k for k in range(len(node.parents)) if flows(program, node, k)]
+    reached = [k for k in range(len(node.parents)) if carries_gradient(program, node, k)]
     if adjoint is None or not reached:
         return
-    for k, pull in zip(reached, pulls(node, inputs_of(program, node), reached, adjoint), strict=True):
+    for k, pull in zip(reached, pull_back(node, take_inputs(program, node), reached, adjoint), strict=True):
         edge = found.edges[node.index][k]
         edge.pull = pull
         before = found.adjoints[edge.parent]
         found.adjoints[edge.parent] = pull if before is None else before + pull
 
 
-def pulls(node: Node, values: Sequence[Tensor], reached: Sequence[int], adjoint: Tensor) -> tuple[Tensor, ...]:
+def pull_back(node: TraceNode, values: Sequence[Tensor], reached: Sequence[int], adjoint: Tensor) -> tuple[Tensor, ...]:
     """J_kᵀ ȳ of several parents, in one backward pass."""
     fresh = [x.detach().requires_grad_() if k in reached else x for k, x in enumerate(values)]
     with torch.enable_grad():
@@ -169,18 +169,18 @@ def pulls(node: Node, values: Sequence[Tensor], reached: Sequence[int], adjoint:
     return torch.autograd.grad(y, sources, adjoint, allow_unused=True, materialize_grads=True)
 
 
-def jacobians(program: Program, node: Node, edges: Sequence[Edge]) -> None:
+def fill_jacobians(program: Program, node: TraceNode, edges: Sequence[Edge]) -> None:
     """The local Jacobians that are small enough to be written out, one backward pass for each row."""
-    values, size = inputs_of(program, node), node.value.numel()
+    values, size = take_inputs(program, node), node.value.numel()
     for k, edge in enumerate(edges):
         columns = values[k].numel()
-        if flows(program, node, k) and 0 < size * columns <= JACOBIAN:
+        if carries_gradient(program, node, k) and 0 < size * columns <= JACOBIAN:
             units = torch.eye(size, dtype=node.value.dtype)
-            rows = [pulls(node, values, [k], e.view_as(node.value))[0].flatten() for e in units]
+            rows = [pull_back(node, values, [k], e.view_as(node.value))[0].flatten() for e in units]
             edge.jacobian = torch.stack(rows)
 
 
-def disagreement(program: Program, found: Derivatives) -> float:
+def measure_disagreement(program: Program, found: Derivatives) -> float:
     """The largest difference between these gradients and autograd's in the recorded run, relative to the latter.
 
     Where both are infinite or both are no number, they agree; where one alone is, the difference is infinite.

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 VIEWS = {"get:T", "get:mT", "get:H", "get:mH", "get:real", "get:imag", "get:data"}
 
 
-def label(func: Any) -> str:
+def name_operation(func: Any) -> str:
     """The short name of a torch function; reading an attribute is marked "get:"."""
     func = getattr(func, "overloadpacket", func)  # torch.ops.aten.add.Tensor -> add
     parts = (resolve_name(func) or getattr(func, "__name__", "call")).split(".")
@@ -22,14 +22,14 @@ def label(func: Any) -> str:
     return parts[-1].strip("_") + ("_" if parts[-1].endswith("_") and not parts[-1].endswith("__") else "")
 
 
-def words(args: Any, kwargs: Any) -> list[str]:
+def spell_arguments(args: Any, kwargs: Any) -> list[str]:
     """The arguments of a call as it would be written, with {} for each tensor; containers are flattened."""
-    named = [(name, word(x)) for name, leaf in kwargs.items() for x in pytree.tree_leaves(leaf)]
-    found = [word(x) for x in pytree.tree_leaves(args)]
+    named = [(name, spell_argument(x)) for name, leaf in kwargs.items() for x in pytree.tree_leaves(leaf)]
+    found = [spell_argument(x) for x in pytree.tree_leaves(args)]
     return found + [w if w in ("{}", "None") else f"{name}={w}" for name, w in named]
 
 
-def word(x: Any) -> str:
+def spell_argument(x: Any) -> str:
     if isinstance(x, Tensor):
         return "{}"
     if isinstance(x, slice):
@@ -38,12 +38,12 @@ def word(x: Any) -> str:
     return text.replace("{", "{{").replace("}", "}}") if len(text) < 30 else ".."
 
 
-def written_call(op: str, said: Sequence[str]) -> str:
+def format_call(op: str, said: Sequence[str]) -> str:
     """mul({}, {}); arguments left at None are left out."""
     return f"{op}({', '.join(w for w in said if w != 'None')})"
 
 
-def signature(fn: Callable[..., Any], count: int) -> list[str]:
+def name_inputs(fn: Callable[..., Any], count: int) -> list[str]:
     """The names of the first parameters of a function."""
     try:
         taken = list(inspect.signature(fn.forward if isinstance(fn, nn.Module) else fn).parameters.values())

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from descend.tracing.layout import HIGH, WIDE, Layout, Place, layout
-from descend.tracing.program import Node
-from descend.tracing.table import as_json, cell, cost_row, formula, notes, shorten
+from descend.tracing.layout import HIGH, WIDE, GraphLayout, Position, lay_out
+from descend.tracing.program import TraceNode
+from descend.tracing.table import as_json, format_cell, format_cost, format_operation, list_notes, shorten
+from descend.web.markup import Html, embed_json, html
+from descend.web.page import make_page
+from descend.web.parts import make_card, make_header
 
 if TYPE_CHECKING:
     from descend.tracing.result import Trace
 
 STYLE = """
-main { max-width: 1500px; }
+.descend { main { max-width: 1500px; }
 .trace { display: grid; grid-template-columns: minmax(0, 3fr) minmax(330px, 2fr); gap: 16px; align-items: start; }
 .board { overflow: auto; max-height: 78vh; padding: 10px; }
 .board svg { width: auto; margin: 0 auto; max-width: none; }
@@ -36,15 +37,15 @@ main { max-width: 1500px; }
 .steps button { font: inherit; color: inherit; background: var(--page); border: 1px solid var(--line);
   border-radius: 8px; padding: 3px 12px; cursor: pointer; }
 .phase { font-size: 12.5px; color: var(--soft); min-width: 14em; }
-.panel h2 { margin: 0; font-size: 19px; } .panel .what { color: var(--soft); font: 13px ui-monospace, Menlo, monospace;
+.panel h2 { margin: 0; font-size: 19px; } .panel .what { color: var(--soft); font: 13px var(--mono);
   overflow-wrap: anywhere; margin: 2px 0 12px; }
 .panel h3 { margin: 14px 0 4px; } .panel .from { color: var(--soft); font-size: 12.5px; margin: 6px 0 1px; }
-.numbers { overflow-x: auto; } .numbers table { font: 12.5px/1.5 ui-monospace, Menlo, Consolas, monospace; }
+.numbers { overflow-x: auto; } .numbers table { font: 12.5px/1.5 var(--mono); }
 .numbers td { border: 0; padding: 0 12px 0 0; text-align: right; }
-.numbers p { margin: 0; font: 12.5px/1.5 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+.numbers p { margin: 0; font: 12.5px/1.5 var(--mono); overflow-wrap: anywhere; }
 tr[data-node] { cursor: pointer; } tr.current td { color: var(--c1); }
-td.mono { font: 12.5px/1.5 ui-monospace, Menlo, Consolas, monospace; }
-@media (max-width: 900px) { .trace { grid-template-columns: 1fr; } .panel { position: static; } }
+td.mono { font: 12.5px/1.5 var(--mono); }
+@media (max-width: 900px) { .trace { grid-template-columns: 1fr; } .panel { position: static; } } }
 """
 
 SCRIPT = """
@@ -144,84 +145,106 @@ go(Number.isInteger(wanted) ? wanted : 0);
 """
 
 
-def body(trace: Trace) -> str:
+def make_trace_page(trace: Trace) -> Html:
+    """The whole document."""
+    return make_page(trace.program.title or "trace", make_body(trace))
+
+
+def make_body(trace: Trace) -> Html:
     """The inside of a page: style, graph, panel, tables, data and script."""
-    title = trace.program.title or "trace"
-    data = json.dumps(as_json(trace), ensure_ascii=False).replace("</", "<\\/")
-    said = " ".join(escape(line[0].upper() + line[1:]) + "." for line in notes(trace))
-    return (
-        f"<style>{STYLE}</style><header><h1>{escape(title)}</h1>"
-        f"<p>Result {trace.result:.6g}. {said} Click a node. → and ← step through the order of evaluation and then"
-        " back through the order of the adjoints; t turns around.</p></header>"
+    said = " ".join(f"{line[0].upper()}{line[1:]}." for line in list_notes(trace))
+    about = (
+        f"Result {trace.result:.6g}. {said} Click a node. → and ← step through the order of evaluation and then back"
+        " through the order of the adjoints; t turns around."
+    )
+    steps = (
         '<div class="steps"><button id="back" title="←">←</button><button id="next" title="→">→</button>'
         '<button id="turn" title="t">turn around</button>'
-        f'<input id="step" type="range" min="0" max="{2 * len(trace.program.nodes) - 1}" value="0" aria-label="step">'
+        '<input id="step" type="range" min="0" max="{}" value="0" aria-label="step">'
         '<span class="phase" id="phase"></span></div>'
-        f'<div class="trace"><section class="card board">{graph(trace)}</section>'
+    )
+    board = (
+        '<div class="trace"><section class="card board">{}</section>'
         '<section class="card panel" id="panel" aria-live="polite"></section></div>'
-        f'<section class="card"><h2>All nodes</h2>{listing(trace)}</section>'
-        f'<section class="card"><h2>Cost of each mode</h2>{cost_table(trace)}</section>'
-        f'<script type="application/json" id="trace-data">{data}</script><script>{{{SCRIPT}}}</script>'
+    )
+    return html(
+        "<style>{}</style>{}{}{}{}{}{}<script>{{{}}}</script>",
+        Html(STYLE),
+        make_header(trace.program.title or "trace", about),
+        html(steps, 2 * len(trace.program.nodes) - 1),
+        html(board, draw_graph(trace)),
+        make_card("All nodes", list_nodes(trace)),
+        make_card("Cost of each mode", list_costs(trace)),
+        embed_json("trace-data", as_json(trace)),
+        Html(SCRIPT),
     )
 
 
-def graph(trace: Trace) -> str:
+def draw_graph(trace: Trace) -> Html:
     """The graph as SVG: a box for each node, a curve for each edge."""
-    program, at = trace.program, layout(trace.program)
+    program, at = trace.program, lay_out(trace.program)
     points = [*at.nodes, *(bend for bends in at.bends.values() for bend in bends)]
     width = max(max(p.x for p in at.nodes) + WIDE / 2, max(p.x for p in points) + 10)
     height = max(p.y for p in at.nodes) + HIGH / 2
-    edges = [curve(at, parent, node.index) for node in program.nodes for parent in node.parents]
-    boxes = [box(node, at.nodes[node.index]) for node in program.nodes]
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    return f"<svg {size}>{''.join(edges + boxes)}</svg>"
+    edges = [draw_edge(at, parent, node.index) for node in program.nodes for parent in node.parents]
+    boxes = [draw_node(node, at.nodes[node.index]) for node in program.nodes]
+    frame = '<svg viewBox="0 0 {:g} {:g}" width="{:g}" height="{:g}">{}{}</svg>'
+    return html(frame, width, height, width, height, edges, boxes)
 
 
-def curve(at: Layout, parent: int, child: int) -> str:
+def draw_edge(at: GraphLayout, parent: int, child: int) -> Html:
     """From below the parent to above the node, through the edge's bends."""
     (x, y), (u, v) = at.nodes[parent], at.nodes[child]
-    points = [Place(x, y + 17), *at.bends[parent, child], Place(u, v - 17)]
+    points = [Position(x, y + 17), *at.bends[parent, child], Position(u, v - 17)]
     path = f"M{x:.1f} {y + 17:.1f}"
     for a, b in pairwise(points):
         middle = (a.y + b.y) / 2
         path += f"C{a.x:.1f} {middle:.1f} {b.x:.1f} {middle:.1f} {b.x:.1f} {b.y:.1f}"
-    return f'<path class="edge" data-from="{parent}" data-to="{child}" d="{path}"/>'
+    return html('<path class="edge" data-from="{}" data-to="{}" d="{}"/>', parent, child, path)
 
 
-def box(node: Node, place: Place) -> str:
-    tail = (
-        node.name if len(node.name) < 18 or not node.leaf else ".." + node.name[-15:]
-    )  # of a parameter the end says more
-    name, op = escape(shorten(tail, 17)), escape(shorten("" if node.leaf else node.op, 22))
-    second = f'<text class="op" y="11">{op}</text>' if op else ""
-    hint = f"{node.name}: {cell(node.value)}"
-    return (
-        f'<g class="node {node.kind}" tabindex="0" transform="translate({place.x:.1f} {place.y:.1f})">'
-        f"<title>{escape(hint)}</title>"
-        f'<rect x="-64" y="-17" width="128" height="34" rx="7"/><text y="{-2 if op else 4}">{name}</text>{second}</g>'
+def draw_node(node: TraceNode, place: Position) -> Html:
+    """A box with the node's name, and its operation below it."""
+    # Of a parameter's name the end says more.
+    tail = node.name if len(node.name) < 18 or not node.leaf else ".." + node.name[-15:]
+    op = shorten("" if node.leaf else node.op, 22)
+    frame = (
+        '<g class="node {}" tabindex="0" transform="translate({:.1f} {:.1f})"><title>{}</title>'
+        '<rect x="-64" y="-17" width="128" height="34" rx="7"/><text y="{}">{}</text>{}</g>'
     )
+    second = html('<text class="op" y="11">{}</text>', op) if op else None
+    hint = f"{node.name}: {format_cell(node.value)}"
+    return html(frame, node.kind, place.x, place.y, hint, -2 if op else 4, shorten(tail, 17), second)
 
 
-def listing(trace: Trace) -> str:
+def list_nodes(trace: Trace) -> Html:
     """All nodes in order, with what a cell can hold."""
     found = trace.derivatives
-    rows = "".join(
-        f'<tr data-node="{node.index}"><td>{node.index + 1}</td><td>{escape(shorten(node.name, 34))}</td>'
-        f'<td class="mono">{escape(shorten(formula(trace.program, node), 60))}</td>'
-        f'<td class="mono">{escape(cell(node.value))}</td>'
-        f'<td class="mono">{escape(cell(found.tangents[node.index]))}</td>'
-        f'<td class="mono">{escape(cell(found.adjoints[node.index]))}</td></tr>'
+    row = '<tr data-node="{}"><td>{}</td><td>{}</td>' + 4 * '<td class="mono">{}</td>' + "</tr>"
+    rows = [
+        html(
+            row,
+            node.index,
+            node.index + 1,
+            shorten(node.name, 34),
+            shorten(format_operation(trace.program, node), 60),
+            format_cell(node.value),
+            format_cell(found.tangents[node.index]),
+            format_cell(found.adjoints[node.index]),
+        )
         for node in trace.program.nodes
-    )
-    head = f"<th></th><th>name</th><th>operation</th><th>value</th><th>tangent along {escape(found.along)}</th>"
-    return f'<div class="wide"><table><tr>{head}<th>adjoint</th></tr>{rows}</table></div>'
+    ]
+    names = ("", "name", "operation", "value", f"tangent along {found.along}", "adjoint")
+    head = [html("<th>{}</th>", name) for name in names]
+    return html('<div class="wide"><table><tr>{}</tr>{}</table></div>', head, rows)
 
 
-def cost_table(trace: Trace) -> str:
+def list_costs(trace: Trace) -> Html:
+    """What each mode takes, beside the others."""
     heads = ("mode", "passes for the gradient", "FLOPs a pass", "time a pass", "memory beyond the inputs")
-    rows = "".join(
-        "<tr>" + "".join(f'<td class="{"number" if j else ""}">{escape(x)}</td>' for j, x in enumerate(row)) + "</tr>"
-        for row in map(cost_row, trace.costs)
-    )
-    head = "".join(f'<th class="{"number" if j else ""}">{name}</th>' for j, name in enumerate(heads))
-    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+    rows = [
+        html("<tr>{}</tr>", [html('<td class="{}">{}</td>', "number" if j else "", x) for j, x in enumerate(row)])
+        for row in map(format_cost, trace.costs)
+    ]
+    head = [html('<th class="{}">{}</th>', "number" if j else "", name) for j, name in enumerate(heads)]
+    return html('<div class="wide"><table><tr>{}</tr>{}</table></div>', head, rows)

@@ -21,7 +21,7 @@ KINDS = ("input", "parameter", "constant", "operation")
 
 
 @dataclass
-class Node:
+class TraceNode:
     """A value. `run` computes it from the values of its parents (a parent used twice is listed twice)."""
 
     index: int
@@ -51,7 +51,7 @@ class Node:
 class Program:
     """Nodes, and which of them is the result, a single number. `torch_gradients` are autograd's own, by leaf."""
 
-    nodes: list[Node]
+    nodes: list[TraceNode]
     output: int
     skipped: int = 0
     """Operations that ran but do not reach the output."""
@@ -61,19 +61,19 @@ class Program:
     """Why autograd itself could not differentiate the run."""
 
     @property
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> list[TraceNode]:
         return [node for node in self.nodes if node.leaf]
 
     @property
-    def operations(self) -> list[Node]:
+    def operations(self) -> list[TraceNode]:
         return [node for node in self.nodes if not node.leaf]
 
     @property
-    def sources(self) -> list[Node]:
+    def sources(self) -> list[TraceNode]:
         """The inputs and parameters that can be differentiated."""
         return [node for node in self.leaves if node.differentiable]
 
-    def named(self, name: str) -> Node:
+    def named(self, name: str) -> TraceNode:
         """The last value of that name."""
         found = [node for node in self.nodes if node.name == name]
         if not found:
@@ -93,14 +93,16 @@ class Program:
         return values[self.output]
 
 
-def compute(node: Node, inputs: Sequence[Tensor]) -> Tensor:
+def compute(node: TraceNode, inputs: Sequence[Tensor]) -> Tensor:
     """The value of an operation."""
     assert node.run is not None
     y = node.run(*inputs)
     return y.detach() if node.frozen else y
 
 
-def pure(func: Callable[..., Any], args: Any, kwargs: Any, written: set[int], slot: int, state: Tensor | None) -> Any:
+def make_pure(
+    func: Callable[..., Any], args: Any, kwargs: Any, written: set[int], slot: int, state: Tensor | None
+) -> Any:
     """A call as a function of its tensors, which returns one tensor and changes none.
 
     `written` are the tensors that the call writes to: they are copied first. The result is tensor `slot` of what the
@@ -128,16 +130,16 @@ def pure(func: Callable[..., Any], args: Any, kwargs: Any, written: set[int], sl
     return run
 
 
-def positions(x: Tensor) -> Tensor:
+def number_positions(x: Tensor) -> Tensor:
     """Where in its storage each element of x lies."""
     size = x.untyped_storage().nbytes() // x.element_size()
     return torch.arange(size).as_strided(x.shape, x.stride(), x.storage_offset())
 
 
-def overwritten(own: Tensor, others: Sequence[Tensor], size: int) -> Callable[..., Tensor]:
+def make_overwrite(own: Tensor, others: Sequence[Tensor], size: int) -> Callable[..., Tensor]:
     """A view after writes to its storage: its old value, with what the others wrote, in that order.
 
-    `own` and `others` are positions in the storage, which has so many elements.
+    `own` and `others` are positions in the storage, which has this many elements.
     """
 
     def run(old: Tensor, *written: Tensor) -> Tensor:

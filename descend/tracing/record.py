@@ -20,8 +20,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from descend.errors import Mistake
-from descend.tracing.naming import VIEWS, label, signature, words, written_call
-from descend.tracing.program import Node, Program, overwritten, positions, pure
+from descend.tracing.naming import VIEWS, format_call, name_inputs, name_operation, spell_arguments
+from descend.tracing.program import Program, TraceNode, make_overwrite, make_pure, number_positions
 
 REFUSED = (torch.autograd.grad, torch.autograd.backward, Tensor.backward)
 
@@ -31,7 +31,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, names: dict[int, str]):
         super().__init__()
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self.names = names  # of parameters and buffers, by id
         self.now: dict[int, int] = {}  # id of a tensor -> its node
         self.held: dict[int, Tensor] = {}  # keeps the tensors alive, so that no id is used twice
@@ -43,7 +43,7 @@ class Recorder(TorchFunctionMode):
         self.calls = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self.call(func, args, kwargs or {}, label(func))
+        return self.call(func, args, kwargs or {}, name_operation(func))
 
     def call(self, func: Callable[..., Any], args: Any, kwargs: Any, op: str) -> Any:
         """Run the call and note what it made and what it wrote."""
@@ -59,16 +59,16 @@ class Recorder(TorchFunctionMode):
         written = {i for i, x in enumerate(tensors) if x._version != versions[i]}
         known = {id(x) for x in tensors}
         op = op.removeprefix("get:")
-        form = written_call(op, words(args, kwargs))
+        form = format_call(op, spell_arguments(args, kwargs))
         made = [x for x in pytree.tree_leaves(result) if isinstance(x, Tensor)]
         for slot, y in enumerate(made):
             if id(y) not in known:
                 which = f"{form}[{slot}]" if len(made) > 1 else form
-                self.add(y, op, parents, pure(func, args, kwargs, written, slot, drawn), form=which)
+                self.add(y, op, parents, make_pure(func, args, kwargs, written, slot, drawn), form=which)
         for i in written:
             if id(tensors[i]) in known:
                 known.discard(id(tensors[i]))
-                run = pure(func, args, kwargs, written, -1 - i, drawn)
+                run = make_pure(func, args, kwargs, written, -1 - i, drawn)
                 self.alone(tensors, i, op, run, parents)
                 self.write(tensors[i], op, parents, run, form)
         return result
@@ -81,7 +81,7 @@ class Recorder(TorchFunctionMode):
             raise Mistake(f"trace: {op} makes complex numbers; a trace differentiates real ones only")
         self.calls += 1
         frozen = not torch.is_grad_enabled()
-        node = Node(
+        node = TraceNode(
             len(self.nodes),
             "operation",
             name or f"v{self.calls}",
@@ -89,7 +89,7 @@ class Recorder(TorchFunctionMode):
             y.detach().clone(),
             tuple(parents),
             run,
-            form or written_call(op, ["{}"] * len(parents)),
+            form or format_call(op, ["{}"] * len(parents)),
             self.modules[-1] if self.modules else "",
             frozen,
         )
@@ -97,9 +97,9 @@ class Recorder(TorchFunctionMode):
 
     def leaf(self, x: Tensor, kind: str, name: str) -> int:
         self.origin[id(x)] = len(self.nodes)
-        return self.place(x, Node(len(self.nodes), kind, name, kind, x.detach().clone()))
+        return self.place(x, TraceNode(len(self.nodes), kind, name, kind, x.detach().clone()))
 
-    def place(self, x: Tensor, node: Node) -> int:
+    def place(self, x: Tensor, node: TraceNode) -> int:
         self.nodes.append(node)
         self.now[id(x)], self.held[id(x)] = node.index, x
         return node.index
@@ -111,7 +111,7 @@ class Recorder(TorchFunctionMode):
             return self.leaf(x, kind, self.names.get(id(x)) or f"{kind[0]}{len(self.nodes) + 1}")
         if writes := self.late.pop(id(x), None):
             size = x.untyped_storage().nbytes() // x.element_size()
-            run = overwritten(positions(x), [place for _, place in writes], size)
+            run = make_overwrite(number_positions(x), [place for _, place in writes], size)
             old = self.nodes[self.now[id(x)]]
             self.add(x, "overwritten", [old.index, *(index for index, _ in writes)], run, f"{old.name}′")
         return self.now[id(x)]
@@ -119,7 +119,7 @@ class Recorder(TorchFunctionMode):
     def alone(self, tensors: Sequence[Tensor], i: int, op: str, run: Callable[..., Tensor], parents: list[int]) -> None:
         """Refuse a call that reads what it has already written: its result is an accident of the order in memory."""
         x = tensors[i]
-        if any(u is not x and shared(u, x) for u in tensors):
+        if any(u is not x and share_storage(u, x) for u in tensors):
             with torch.no_grad():
                 again = run(*(self.nodes[parent].value for parent in parents))
             if not torch.allclose(again, x, rtol=1e-4, atol=1e-6, equal_nan=True):
@@ -128,20 +128,20 @@ class Recorder(TorchFunctionMode):
     def write(self, x: Tensor, op: str, parents: Sequence[int], run: Callable[..., Tensor], form: str) -> None:
         """A tensor that an operation has written to, and the views that see it."""
         index = self.add(x, op, parents, run, form=form)
-        for u in [u for u in self.held.values() if u is not x and shared(u, x)]:
+        for u in [u for u in self.held.values() if u is not x and share_storage(u, x)]:
             if u.dtype != x.dtype:
                 raise Mistake(f"trace: {op} writes to a storage that is also read as {u.dtype}; copy it first")
-            self.late.setdefault(id(u), []).append((index, positions(x)))
+            self.late.setdefault(id(u), []).append((index, number_positions(x)))
 
 
-def shared(a: Tensor, b: Tensor) -> bool:
+def share_storage(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors lie in one storage."""
     start = a.untyped_storage().data_ptr()
     return start != 0 and start == b.untyped_storage().data_ptr()
 
 
 @contextmanager
-def own_functions(recorder: Recorder) -> Iterator[None]:
+def record_functions(recorder: Recorder) -> Iterator[None]:
     """Let the recorder see `autograd.Function.apply`, as one operation."""
     kept = torch.autograd.Function.__dict__["apply"]
 
@@ -160,7 +160,7 @@ def own_functions(recorder: Recorder) -> Iterator[None]:
 
 
 @contextmanager
-def modules(recorder: Recorder, names: dict[int, str]) -> Iterator[None]:
+def record_modules(recorder: Recorder, names: dict[int, str]) -> Iterator[None]:
     """Let the recorder know in which module a call is made."""
 
     def enter(module: nn.Module, _: Any) -> None:
@@ -178,7 +178,7 @@ def modules(recorder: Recorder, names: dict[int, str]) -> Iterator[None]:
 
 
 @contextmanager
-def locals_of(code: Any, found: dict[str, Any]) -> Iterator[None]:
+def watch_locals(code: Any, found: dict[str, Any]) -> Iterator[None]:
     """The local variables that a function has when it returns."""
 
     def look(frame: Any, event: str, _: Any) -> None:
@@ -207,19 +207,19 @@ def record(
     if any(nn.parameter.is_lazy(x) for _, x in tensors):
         raise Mistake("trace: the module has lazy parameters without a shape yet; call it once before")
     recorder = Recorder({id(x): name for name, x in tensors})
-    leaves = [x.detach().clone().requires_grad_() if differentiable(x) else x for x in inputs]
+    leaves = [x.detach().clone().requires_grad_() if is_differentiable(x) else x for x in inputs]
     # A leaf that requires a gradient cannot be written to, but the function may write to its input: it gets a copy.
-    given = [x.clone() if differentiable(x) else x for x in leaves]
-    for x, name in zip(given, signature(fn, len(given)), strict=True):
+    given = [x.clone() if is_differentiable(x) else x for x in leaves]
+    for x, name in zip(given, name_inputs(fn, len(given)), strict=True):
         if isinstance(x, Tensor):
             recorder.leaf(x, "input", name)
     found: dict[str, Any] = {}
     body = fn.forward if isinstance(fn, nn.Module) else fn
     with ExitStack() as stack:
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(modules(recorder, {id(m): name for name, m in known.items() if name}))
-        stack.enter_context(own_functions(recorder))
-        stack.enter_context(locals_of(getattr(body, "__code__", None), found))
+        stack.enter_context(record_modules(recorder, {id(m): name for name, m in known.items() if name}))
+        stack.enter_context(record_functions(recorder))
+        stack.enter_context(watch_locals(getattr(body, "__code__", None), found))
         stack.enter_context(recorder)
         y = choose(fn(*given))
     found |= getattr(fn, "names", {})
@@ -228,7 +228,7 @@ def record(
     return finish(recorder, entry, y, {id(x): leaf for x, leaf in zip(given, leaves, strict=True)}, title)
 
 
-def differentiable(x: Any) -> bool:
+def is_differentiable(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from descend.errors import Mistake
-from descend.tracing.cost import Cost, costs
-from descend.tracing.modes import Derivatives, differentiate, disagreement
+from descend.tracing.cost import ModeCost, measure_costs
+from descend.tracing.modes import Derivatives, differentiate, measure_disagreement
 from descend.tracing.program import Program
 from descend.tracing.record import record
 
@@ -22,7 +22,7 @@ class Trace:
 
     program: Program
     derivatives: Derivatives
-    costs: list[Cost]
+    costs: list[ModeCost]
     gap: float
     """Largest relative difference between the gradients found here and those of autograd."""
 
@@ -61,12 +61,12 @@ class Trace:
         return f"gradients DIFFER from autograd's by {self.gap:.1g}: the function does what a trace cannot see"
 
     def __str__(self) -> str:
-        from descend.tracing.table import told
+        from descend.tracing.table import format_trace
 
-        return told(self)
+        return format_trace(self)
 
 
-def traced(
+def make_trace(
     fn: Callable[..., Any],
     inputs: Sequence[Any],
     output: str = "",
@@ -76,16 +76,16 @@ def traced(
     module: nn.Module | None = None,
 ) -> Trace:
     """Record fn on the inputs, differentiate it both ways, measure the cost of each."""
-    program = record(fn, inputs, lambda result: chosen(result, output), title, module)
+    program = record(fn, inputs, lambda result: choose_output(result, output), title, module)
     if not program.operations:
         raise Mistake("trace: nothing is computed; the result is one of the inputs")
     if segments < 0 or segments > len(program.operations):
         raise Mistake(f"--segments {segments}: between 1 and {len(program.operations)}, the number of operations")
     derivatives = differentiate(program, along)
-    return Trace(program, derivatives, costs(program, segments), disagreement(program, derivatives))
+    return Trace(program, derivatives, measure_costs(program, segments), measure_disagreement(program, derivatives))
 
 
-def chosen(result: Any, output: str) -> Tensor:
+def choose_output(result: Any, output: str) -> Tensor:
     """A single number of a result: `0,1` is an element, `sum` and `mean` reduce, `1:` is the second tensor."""
     tensors = [x for x in pytree.tree_leaves(result) if isinstance(x, Tensor)]
     if not tensors:
@@ -108,7 +108,7 @@ def chosen(result: Any, output: str) -> Tensor:
         if y.numel() == 1:
             return y if y.dim() == 0 else y.sum()
         zeros = ",".join("0" * y.dim())
-        raise Mistake(f"the result has shape {shape}: choose a number of it with --output {zeros}, or sum, or mean")
+        raise Mistake(f"the result has shape {shape}: choose one element with --output {zeros}, or sum, or mean")
     try:
         index = tuple(int(i) for i in rest.split(","))
         if len(index) != y.dim():
@@ -116,5 +116,5 @@ def chosen(result: Any, output: str) -> Tensor:
         return y[index]
     except (ValueError, IndexError):
         raise Mistake(
-            f"--output {output}: the result has shape {shape}; give {y.dim()} whole numbers below it"
+            f"--output {output}: the result has shape {shape}; give {y.dim()} indices within it"
         ) from None

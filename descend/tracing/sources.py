@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from descend import models
 from descend.errors import Mistake, nearest
 from descend.tracing.examples import EXAMPLES
-from descend.tracing.expression import Expression, inputs_of
+from descend.tracing.expression import Expression, order_inputs
 
 
-class Source(NamedTuple):
+class TraceSource(NamedTuple):
     """A function with its inputs; `module` gives the parameters their names."""
 
     title: str
@@ -26,12 +26,14 @@ class Source(NamedTuple):
     module: nn.Module | None = None
 
 
-def source(what: str, at: dict[str, Tensor]) -> Source:
+def find_source(what: str, at: dict[str, Tensor], checkpoint: str | int = "best") -> TraceSource:
     """Whatever the word or the expression means."""
     if what in EXAMPLES or what in models.names() or Path(what).is_dir():
         if at:
             raise Mistake(f"--at {next(iter(at))}: only an expression has variables; {what} brings its own inputs")
-        return example(what) if what in EXAMPLES else run(Path(what)) if Path(what).is_dir() else model(what)
+        if what in EXAMPLES:
+            return open_walkthrough(what)
+        return open_run(Path(what), checkpoint) if Path(what).is_dir() else open_model(what)
     if not at and re.fullmatch(r"[\w./-]+", what):
         known = [*EXAMPLES, *models.names()]
         raise Mistake(
@@ -39,15 +41,15 @@ def source(what: str, at: dict[str, Tensor]) -> Source:
             " for an expression, give its variables with --at"
         )
     expression = Expression(what)
-    return Source(what, expression, tuple(inputs_of(expression, at)))
+    return TraceSource(what, expression, tuple(order_inputs(expression, at)))
 
 
-def example(name: str) -> Source:
+def open_walkthrough(name: str) -> TraceSource:
     found = EXAMPLES[name]
-    return Source(f"{name}: {found.about}", found.fn, found.inputs)
+    return TraceSource(f"{name}: {found.about}", found.fn, found.inputs)
 
 
-def model(name: str) -> Source:
+def open_model(name: str) -> TraceSource:
     """A model family at its TINY size, with random weights and its TINY_INPUT."""
     file: Any = import_module(f"descend.models.{name}")
     state = torch.get_rng_state()
@@ -58,18 +60,18 @@ def model(name: str) -> Source:
         given = file.TINY_INPUT()
     else:
         given = torch.randint(file.TINY.vocab, (2, 7), generator=torch.Generator().manual_seed(0))
-    return Source(f"{name}: its TINY size", network, given if isinstance(given, tuple) else (given,))
+    return TraceSource(f"{name}: its TINY size", network, given if isinstance(given, tuple) else (given,))
 
 
-def run(folder: Path) -> Source:
-    """The loss of a trained run's last checkpoint on two examples of its training data."""
+def open_run(folder: Path, checkpoint: str | int = "best") -> TraceSource:
+    """The loss of a trained run's checkpoint on two examples of its training data."""
     from descend.engine.run import Run
     from descend.kinds.saved import from_json
 
     found = Run.open(folder)
     parts = from_json(found.recipe["values"], str(found.folder / "recipe.json")).build()
-    parts.model.load_state_dict(models.load(folder).state_dict())
+    parts.model.load_state_dict(models.load(folder, checkpoint).state_dict())
     parts.task.eval()
     batch = {name: x[:2] for name, x in next(parts.stream).items()}
-    player, loss = next(iter(parts.task.moves(batch)))
-    return Source(f"{folder}: loss of {player} on two examples", loss, (), parts.task)
+    move = next(iter(parts.task.moves(batch)))
+    return TraceSource(f"{folder}: loss of {move.player} on two examples", lambda: move.value().total(), (), parts.task)

@@ -40,7 +40,7 @@ class Dimension:
 
     def listed(self) -> list[Any]:
         """The values that a grid tries."""
-        return [shortened(value, self.prior) for value in self.prior.points(POINTS)]
+        return [shorten(value, self.prior) for value in self.prior.points(POINTS)]
 
     def describe(self) -> dict[str, Any]:
         """As JSON: the name with its choices, or its range."""
@@ -50,14 +50,14 @@ class Dimension:
         return {"name": self.name, "low": self.prior.low, "high": self.prior.high, "log": self.log}
 
 
-def shortened(value: Any, prior: Prior) -> Any:
+def shorten(value: Any, prior: Prior) -> Any:
     """A number with few digits that still lies in its range; anything else as it is."""
     if not isinstance(value, float) or not isinstance(prior, Uniform | LogUniform):
         return value
     return min(max(float(f"{value:.{DIGITS}g}"), prior.low), prior.high)
 
 
-def leaves(recipe: Recipe) -> dict[str, Any]:
+def list_leaves(recipe: Recipe) -> dict[str, Any]:
     """Every flag of a recipe, without its dashes, and its value; a part's flags begin with the part's name."""
     found: dict[str, Any] = {}
     for f in dataclasses.fields(recipe):
@@ -75,7 +75,7 @@ def _leaves(value: Any, name: str) -> dict[str, Any]:
     return found
 
 
-def flags(values: dict[str, Any]) -> list[str]:
+def format_flags(values: dict[str, Any]) -> list[str]:
     """Values as they are typed: {"optim.lr": 0.01, "model.hidden": (32, 32)} -> --optim.lr 0.01 --model.hidden 32 32"""
     words: list[str] = []
     for name, value in values.items():
@@ -87,20 +87,20 @@ def flags(values: dict[str, Any]) -> list[str]:
     return words
 
 
-def typed(dimensions: list[Dimension], values: dict[str, Any]) -> list[str]:
+def type_values(dimensions: list[Dimension], values: dict[str, Any]) -> list[str]:
     """The flags of a trial."""
-    return flags({d.name: values[d.name].split() if d.several else values[d.name] for d in dimensions})
+    return format_flags({d.name: values[d.name].split() if d.several else values[d.name] for d in dimensions})
 
 
-def difference(recipe: Recipe, other: Recipe) -> list[str]:
+def find_difference(recipe: Recipe, other: Recipe) -> list[str]:
     """The flags that make the other recipe from this one."""
-    before = leaves(recipe)
-    return flags({name: value for name, value in leaves(other).items() if value != before.get(name)})
+    before = list_leaves(recipe)
+    return format_flags({name: value for name, value in list_leaves(other).items() if value != before.get(name)})
 
 
-def default_space(recipe: Recipe) -> list[str]:
+def choose_space(recipe: Recipe) -> list[str]:
     """Every learning rate, an order of magnitude to both sides, and half and twice the batch."""
-    known = leaves(recipe)
+    known = list_leaves(recipe)
     rates = [name for name, value in known.items() if name.rpartition(".")[2] == "lr" and value > 0]
     asked = [f"{name}={known[name] / 10:.3g}..{known[name] * 10:.3g}:log" for name in rates]
     batch, micro = recipe.loop.batch, recipe.loop.accumulate
@@ -108,10 +108,10 @@ def default_space(recipe: Recipe) -> list[str]:
     return [*asked, f"batch={','.join(map(str, sizes))}"] if len(sizes) > 1 else asked
 
 
-def space(asked: list[str], recipe: Recipe) -> list[Dimension]:
+def read_space(asked: list[str], recipe: Recipe) -> list[Dimension]:
     """The dimensions that the flags describe."""
-    known = leaves(recipe)
-    found = [dimension(text, known) for text in asked]
+    known = list_leaves(recipe)
+    found = [read_dimension(text, known) for text in asked]
     names = [d.name for d in found]
     for name in names:
         if names.count(name) > 1:
@@ -121,7 +121,7 @@ def space(asked: list[str], recipe: Recipe) -> list[Dimension]:
     return found
 
 
-def dimension(text: str, known: dict[str, Any]) -> Dimension:
+def read_dimension(text: str, known: dict[str, Any]) -> Dimension:
     """One `NAME=WHERE`."""
     given, equals, where = text.partition("=")
     name = given.strip().lstrip("-").replace("_", "-").removeprefix("loop.")
@@ -134,17 +134,17 @@ def dimension(text: str, known: dict[str, Any]) -> Dimension:
         raise Mistake(f"--search {given}: the recipe has no flag --{name}.{hint}")
     try:
         if ".." in where:
-            return ranged(name, where, known[name])
-        listed = tuple(word(w.strip(), known[name]) for w in where.split(","))
+            return read_range(name, where, known[name])
+        listed = tuple(read_word(w.strip(), known[name]) for w in where.split(","))
         return Dimension(name, Choice(listed), isinstance(known[name], tuple | list))
     except ValueError as error:
         raise Mistake(f"--search {text}: {error}") from None
 
 
-def ranged(name: str, where: str, value: Any) -> Dimension:
+def read_range(name: str, where: str, value: Any) -> Dimension:
     """LOW..HIGH[:log][:COUNT]"""
     ends, *marks = where.split(":")
-    low, high = (number(end) for end in ends.split("..", 1))
+    low, high = (read_number(end) for end in ends.split("..", 1))
     log = "log" in marks
     counts = [mark for mark in marks if mark != "log"]
     if len(counts) > 1 or any(not count.isdigit() or int(count) < 2 for count in counts):
@@ -160,11 +160,11 @@ def ranged(name: str, where: str, value: Any) -> Dimension:
     else:
         prior = LogUniform(low, high) if log else Uniform(low, high)
     if counts:
-        return Dimension(name, Choice(tuple(shortened(v, prior) for v in prior.points(int(counts[0])))))
+        return Dimension(name, Choice(tuple(shorten(v, prior) for v in prior.points(int(counts[0])))))
     return Dimension(name, prior)
 
 
-def number(text: str) -> float:
+def read_number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -174,16 +174,16 @@ def number(text: str) -> float:
     return value
 
 
-def word(text: str, value: Any) -> Any:
+def read_word(text: str, value: Any) -> Any:
     """A listed value as the flag takes it: a whole number, a number, yes or no, or the words as they are."""
     if isinstance(value, bool):
         if text.lower() not in ("true", "false"):
             raise ValueError(f"{text!r} is neither true nor false")
         return text.lower() == "true"
     if isinstance(value, int):
-        if number(text) % 1:
+        if read_number(text) % 1:
             raise ValueError(f"{text!r} is not a whole number")
-        return int(number(text))
+        return int(read_number(text))
     if isinstance(value, float):
-        return number(text)
+        return read_number(text)
     return text

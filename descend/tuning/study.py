@@ -1,4 +1,4 @@
-"""A study: many short runs of one recipe with different values, told apart by their validation scores.
+"""A study: many short runs of one recipe with different values, compared by their validation scores.
 
     DIR/study.json      what was asked: recipe, space, sampler, pruner
     DIR/journal.log     what happened: Optuna's journal (optuna.load_study opens it)
@@ -23,7 +23,7 @@ from descend.engine.fit import Display, Result
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.tuning.space import Dimension
-from descend.tuning.suggest import Sampler, combinations, distribution, suggest
+from descend.tuning.suggest import Sampler, list_combinations, make_distribution, suggest
 
 if TYPE_CHECKING:
     import optuna
@@ -47,7 +47,7 @@ Train = Callable[[Recipe, Path, Display], Result]
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a study searches and how."""
 
     dimensions: list[Dimension]
@@ -65,14 +65,14 @@ class Plan:
         """How many trials there will be: as many as wanted (0: 30); a grid has an end (0: all of it)."""
         if self.sampler != "grid":
             return wanted or 30
-        every = len(combinations(self.dimensions))
+        every = len(list_combinations(self.dimensions))
         return min(wanted or every, every)
 
 
 class Study:
     """The journal of a folder, and `run`. The caller holds the folder's lock: the journal needs none of its own."""
 
-    def __init__(self, folder: Path, plan: Plan):
+    def __init__(self, folder: Path, plan: StudyPlan):
         import optuna
         from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
 
@@ -88,12 +88,12 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.folder, self.plan = folder, plan
         path = folder / "journal.log"
-        mend(path)
+        mend_journal(path)
         self.optuna: optuna.Study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(path), Held(str(path)))),
             study_name="study",
             direction="maximize" if plan.higher else "minimize",
-            pruner=pruner(plan),
+            pruner=make_pruner(plan),
             sampler=optuna.samplers.RandomSampler(),  # never asked: `suggest` is
             load_if_exists=True,
         )
@@ -104,12 +104,12 @@ class Study:
         make: Callable[[dict[str, Any]], Recipe],
         train: Train,
         show: Callable[[FrozenTrial], Display],
-        told: Callable[[FrozenTrial], None],
+        report: Callable[[FrozenTrial], None],
         budget: float = 0.0,
     ) -> str:
         """Trials until there are enough, or until the time is up; returns finished, budget, SIGINT or SIGTERM.
 
-        `make` turns values into a recipe, `show` gives the display of a trial, `told` hears of each that ended."""
+        `make` turns values into a recipe, `show` gives the display of a trial, `report` hears of each that ended."""
         until = time.monotonic() + budget if budget else math.inf
         while True:
             trial = self.half_finished()
@@ -120,16 +120,16 @@ class Study:
             if trial is None:
                 trial = self.begin()
             try:
-                reason = self.attempt(trial, make, train, Watch(self, trial, show(trial), until))
+                reason = self.attempt(trial, make, train, TrialWatch(self, trial, show(trial), until))
             except OutOfTime:
                 return "budget"
             if reason.startswith("SIG"):
                 return reason
-            told(self.optuna.trials[trial.number])
+            report(self.optuna.trials[trial.number])
             self.refuse_if_nothing_starts()
 
     def refuse_if_nothing_starts(self) -> None:
-        """A mistake that is in every trial is told at once, not thirty times."""
+        """A mistake that is in every trial is reported at once, not thirty times."""
         trials = self.optuna.trials
         if len(trials) >= 3 and all(t.state.name == "FAIL" and not t.user_attrs.get("step") for t in trials):
             raise Mistake(f"no trial could start: {trials[-1].user_attrs.get('fault')}")
@@ -145,11 +145,13 @@ class Study:
 
         plan = self.plan
         values = suggest(plan.sampler, plan.dimensions, plan.seed, self.optuna.trials, plan.higher)
-        where = {d.name: distribution(d) for d in plan.dimensions}
+        where = {d.name: make_distribution(d) for d in plan.dimensions}
         self.optuna.add_trial(create_trial(state=TrialState.RUNNING, params=values, distributions=where))
         return self.optuna.trials[-1]
 
-    def attempt(self, trial: FrozenTrial, make: Callable[[dict[str, Any]], Recipe], train: Train, watch: Watch) -> str:
+    def attempt(
+        self, trial: FrozenTrial, make: Callable[[dict[str, Any]], Recipe], train: Train, watch: TrialWatch
+    ) -> str:
         """Run one trial to its end and write the end into the journal. Returns why the run ended."""
         from optuna.trial import TrialState
 
@@ -212,7 +214,7 @@ class Study:
         ]
 
 
-class Watch:
+class TrialWatch:
     """The display of a trial's run: passes everything on, reports the scores, and stops the run when it must."""
 
     def __init__(self, study: Study, frozen: FrozenTrial, shown: Display, until: float):
@@ -239,7 +241,7 @@ class Watch:
         self.shown.message(text)
 
 
-def pruner(plan: Plan) -> BasePruner:
+def make_pruner(plan: StudyPlan) -> BasePruner:
     """What stops a bad trial: worse than the median of the complete ones at the same step, or not in the best third."""
     from optuna.pruners import MedianPruner, NopPruner, SuccessiveHalvingPruner
 
@@ -250,7 +252,7 @@ def pruner(plan: Plan) -> BasePruner:
     return NopPruner()
 
 
-def mend(path: Path) -> None:
+def mend_journal(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
     if not path.exists():
         return

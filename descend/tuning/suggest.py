@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from descend.classic.search import Choice, LogUniform, LogWhole, Uniform, Whole, draw, grid
 from descend.errors import Mistake
-from descend.tuning.space import Dimension, shortened
+from descend.tuning.space import Dimension, shorten
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -30,7 +30,7 @@ STARTUP = 6  # random trials before a model of the scores is trusted
 LARGEST = 10_000  # combinations of a grid
 
 
-def distribution(dimension: Dimension) -> BaseDistribution:
+def make_distribution(dimension: Dimension) -> BaseDistribution:
     """A dimension in Optuna's terms."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -43,7 +43,7 @@ def distribution(dimension: Dimension) -> BaseDistribution:
     return FloatDistribution(prior.low, prior.high, log=dimension.log)
 
 
-def combinations(dimensions: list[Dimension]) -> list[dict[str, Any]]:
+def list_combinations(dimensions: list[Dimension]) -> list[dict[str, Any]]:
     """All that a grid tries."""
     lists = {d.name: d.listed() for d in dimensions}
     count = 1
@@ -60,27 +60,27 @@ def suggest(
     """The values of the next trial; `before` are the finished ones, `higher` says which scores are better."""
     n = len(before)
     if sampler == "grid":
-        return combinations(dimensions)[n]
+        return list_combinations(dimensions)[n]
     if sampler == "random" or n < STARTUP:
         values = draw({d.name: d.prior for d in dimensions}, seed, n)
     else:
-        values = modelled(sampler, dimensions, zlib.crc32(f"{seed}/{n}".encode()), before, higher)
-    return {d.name: shortened(values[d.name], d.prior) for d in dimensions}
+        values = suggest_by_model(sampler, dimensions, zlib.crc32(f"{seed}/{n}".encode()), before, higher)
+    return {d.name: shorten(values[d.name], d.prior) for d in dimensions}
 
 
-def modelled(
+def suggest_by_model(
     sampler: Sampler, dimensions: list[Dimension], seed: int, before: list[FrozenTrial], higher: bool
 ) -> dict[str, Any]:
     """A suggestion of Optuna's, from a study in memory with the trials before."""
     import optuna
 
-    study = optuna.create_study(direction="maximize" if higher else "minimize", sampler=optuna_sampler(sampler, seed))
-    study.add_trials(scored(before, higher) if sampler == "gp" else [known_as_bad(trial) for trial in before])
-    asked = study.ask({d.name: distribution(d) for d in dimensions})
+    study = optuna.create_study(direction="maximize" if higher else "minimize", sampler=make_sampler(sampler, seed))
+    study.add_trials(take_scored(before, higher) if sampler == "gp" else [mark_bad(trial) for trial in before])
+    asked = study.ask({d.name: make_distribution(d) for d in dimensions})
     return dict(asked.params)
 
 
-def optuna_sampler(sampler: Sampler, seed: int) -> BaseSampler:
+def make_sampler(sampler: Sampler, seed: int) -> BaseSampler:
     """A sampler without a past."""
     from optuna.exceptions import ExperimentalWarning
     from optuna.samplers import GPSampler, TPESampler
@@ -92,7 +92,7 @@ def optuna_sampler(sampler: Sampler, seed: int) -> BaseSampler:
         return TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
 
 
-def known_as_bad(trial: FrozenTrial) -> FrozenTrial:
+def mark_bad(trial: FrozenTrial) -> FrozenTrial:
     """A failed trial as one that was pruned before its first score, which is the worst there is; others as they are."""
     from optuna.trial import TrialState, create_trial
 
@@ -101,7 +101,7 @@ def known_as_bad(trial: FrozenTrial) -> FrozenTrial:
     return create_trial(state=TrialState.PRUNED, params=trial.params, distributions=trial.distributions)
 
 
-def scored(before: list[FrozenTrial], higher: bool) -> list[FrozenTrial]:
+def take_scored(before: list[FrozenTrial], higher: bool) -> list[FrozenTrial]:
     """Every trial as a complete one: pruned ones with their last score, failed ones with the worst of all."""
     from optuna.trial import TrialState, create_trial
 

@@ -8,37 +8,44 @@ from typing import Any
 
 import torch
 
+from descend.engine.evaluation import score_set
 from descend.engine.run import Run
-from descend.engine.training import mean_scores
 from descend.kinds.saved import from_json
 from descend.models import load
+from descend.weights.checkpoints import resolve_checkpoint
 
 
-def evaluate(run: str | Path, checkpoint: str = "best") -> dict[str, Any]:
-    """{"checkpoint", "valid": scores, "test": scores} of a run; `test` is left out where the data has none."""
+def evaluate(run: str | Path, checkpoint: str | int = "best") -> dict[str, Any]:
+    """Score a trained run on its validation data and on the held-out test data.
+
+    Args:
+        run: the run's folder.
+        checkpoint: best, last or a step.
+
+    Returns:
+        {"checkpoint", "valid": scores, "test": scores}; `test` is left out where the data has none.
+    """
     found = Run.open(run)
     saved = found.recipe
     recipe = from_json(saved["values"], str(found.folder / "recipe.json"))
     torch.set_num_threads(saved["environment"]["threads"])
-    parts, folder = recipe.build(), found.checkpoints / checkpoint
+    parts, folder = recipe.build(), resolve_checkpoint(found.folder, checkpoint)
     parts.model.load_state_dict(load(folder).state_dict())
-    scores: dict[str, Any] = {"checkpoint": folder.resolve().name}
+    scores: dict[str, Any] = {"checkpoint": folder.name}
     with torch.no_grad():
-        scores["valid"] = mean_scores(parts.task, parts.valid)
-        if parts.summary:
-            scores["valid"] |= parts.summary(scores["valid"])
-        test = mean_scores(parts.task, recipe.test())
+        scores["valid"] = score_set(parts.task, parts.valid)
+        test = score_set(parts.task, recipe.test())
         if test:
-            scores["test"] = test | recipe.test_summary(parts.model)
+            scores["test"] = test
     return scores
 
 
 def command(run: str, /, *, checkpoint: str = "best", json: bool = False) -> None:
-    """Score a run's best checkpoint.
+    """Score a run's best checkpoint on its validation and test data.
 
     Args:
         run: the run's folder.
-        checkpoint: best, last, or a name such as step-000200.
+        checkpoint: best, last or a step.
         json: print JSON.
 
     Examples:

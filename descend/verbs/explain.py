@@ -14,16 +14,21 @@ from descend.errors import Mistake
 def explain(slug: str) -> Explanation:
     """All that is known about one system of the books. A notebook shows it as a page.
 
+    Args:
+        slug: the system, as `descend find` prints it, or another name of it.
+
     `explain(slug).as_json()` and `descend explain SLUG --json` give
 
         slug, name, family, kind, depth, note, entries    the row of the list
-        state        "proven", "tested" (not all tests passed), "claimed" or "not built yet"
+        state        "whole" (every demand proven), "core" (its numbers agree), "tested" (not all tests passed),
+                     "claimed" or "not built yet"
         code         [{path, line, symbol, equation, pieces: [{line, text}]}]      who claims it, and the code
         books        [{entry, name, kind, places: [{book, title, section}], defines}]
         examples     [{id, system, book, section, title, inputs, computation, printed, recomputed, verdict, note,
                        state: "agrees" | "differs" | "failed" | "set aside" | "not written yet", reason, erratum,
                        values: [{key, printed, recomputed, ours, agree: true | false | null, reason}]}]
-        proof        {tests: [...], passed}            as the last complete run of the test suite recorded it
+        demands      [{demand, text, tests: [...], proven}]      what the row asks for; those not proven are open
+        proof        {tests: [...], passed, core: [...], demands: {demand: [...]}, failed: [...]}
     """
     return explanation(slug)
 
@@ -32,21 +37,22 @@ def command(slug: str, /, *, json: bool = False, html: Path | None = None) -> No
     """Show a system: its equation and code, its places in the books, the worked examples computed now, its tests.
 
     Args:
-        slug: the system, as descend find prints it.
+        slug: the system, as descend find prints it, or another name of it.
         json: print JSON.
         html: write a page to this file instead.
 
     Examples:
         descend explain scaled-dot-product-attention
         descend explain gpt-2 --html gpt2.html
+        descend explain layer-normalization
         descend explain perplexity --json
     """
     found = explain(slug)
     if html is not None:
-        from descend.catalog.page import page
+        from descend.catalog.page import make_explanation_page
 
         try:
-            html.write_text(page(found), encoding="utf-8")
+            html.write_text(make_explanation_page(found), encoding="utf-8")
         except OSError as error:
             raise Mistake(f"--html {html}: {error.strerror}") from None
         print(html)
@@ -55,8 +61,8 @@ def command(slug: str, /, *, json: bool = False, html: Path | None = None) -> No
     else:
         from rich.console import Console
 
-        from descend.catalog.terminal import show
+        from descend.catalog.terminal import print_explanation
 
         # A pipe has no width of its own: it gets one that no line of code needs to be broken for.
         piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-        show(found, Console(highlight=False, width=128 if piped else None))
+        print_explanation(found, Console(highlight=False, width=128 if piped else None))

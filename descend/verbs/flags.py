@@ -26,18 +26,18 @@ def parse(target: Callable[..., Any], args: list[str], prog: str, default: Any =
     Mistake that names it and the nearest flag.
     """
     if not inspect.isfunction(target):
-        return read(target, args, prog, target.__doc__ or "", default)
+        return read_flags(target, args, prog, target.__doc__ or "", default)
 
     @functools.wraps(target)
     def bind(*values: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return values, named
 
     # The function is called only after parsing, so that what it prints is not taken for tyro's output.
-    values, named = read(bind, args, prog, target.__doc__ or "", default)
+    values, named = read_flags(bind, args, prog, target.__doc__ or "", default)
     return target(*values, **named)
 
 
-def read(target: Callable[..., Any], args: list[str], prog: str, doc: str, default: Any) -> Any:
+def read_flags(target: Callable[..., Any], args: list[str], prog: str, doc: str, default: Any) -> Any:
     """Call tyro, keep what it prints, and turn its report of an error into one line."""
     config = (
         (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName) if inspect.isfunction(target) else ()
@@ -48,10 +48,10 @@ def read(target: Callable[..., Any], args: list[str], prog: str, doc: str, defau
         raise SystemExit(0)
     out, err = io.StringIO(), io.StringIO()
     try:
-        with wide(), redirect_stdout(out), redirect_stderr(err):
+        with widen_output(), redirect_stdout(out), redirect_stderr(err):
             return ask(args=args)
     except SystemExit:
-        raise Mistake(f"{condense(err.getvalue(), known_flags(ask))} See {prog} --help") from None
+        raise Mistake(f"{condense(err.getvalue(), list_flags(ask))} See {prog} --help") from None
 
 
 def show_help(ask: Callable[..., Any], doc: str) -> None:
@@ -71,11 +71,11 @@ def show_help(ask: Callable[..., Any], doc: str) -> None:
         print(("" if plain else "\n") + "examples\n" + examples.rstrip())
 
 
-def known_flags(ask: Callable[..., Any]) -> list[str]:
+def list_flags(ask: Callable[..., Any]) -> list[str]:
     """Every flag, read from the help page."""
     page = io.StringIO()
     try:
-        with wide(), redirect_stdout(page):
+        with widen_output(), redirect_stdout(page):
             ask(args=["--help"])
     except SystemExit:
         pass
@@ -88,9 +88,9 @@ def condense(report: str, flags: list[str]) -> str:
     reason = parts[1] if len(parts) > 1 else report
     said = " ".join(reason.split())
     if found := re.match(r"Unrecognized options: (.*)", said):
-        return unrecognized(found[1].split(", "), flags)
+        return describe_unknown_flag(found[1].split(", "), flags)
     if found := re.match(r"Error parsing (\S+): (.*)", said):
-        return wrong_value(found[1], found[2], parts[2] if len(parts) > 2 else "")
+        return describe_wrong_value(found[1], found[2], parts[2] if len(parts) > 2 else "")
     if "Missing from" in said:
         names = re.findall(r"^ {6}(\S.*?) *$", reason, re.MULTILINE)
         return f"missing: {', '.join(names)}."
@@ -102,7 +102,7 @@ def condense(report: str, flags: list[str]) -> str:
     return said
 
 
-def unrecognized(words: list[str], flags: list[str]) -> str:
+def describe_unknown_flag(words: list[str], flags: list[str]) -> str:
     """Name the first unknown flag and the flag that may be meant: the same leaf elsewhere, or the nearest spelling."""
     unknown = [word.partition("=")[0] for word in words if word.startswith("-")]
     if not unknown:
@@ -113,7 +113,7 @@ def unrecognized(words: list[str], flags: list[str]) -> str:
     return f"unknown flag {flag}.{f' Did you mean {same[0]!r}?' if same else nearest(flag, flags)}"
 
 
-def wrong_value(name: str, reason: str, helptext: str) -> str:
+def describe_wrong_value(name: str, reason: str, helptext: str) -> str:
     """Say what kind of value is expected and what was given, in words."""
     kind = re.search(rf"{re.escape(name)} (\S+)", helptext)
     value = re.search(r"(?:float|int\(\) with base 10|instantiated from): \[?'(.*?)'", reason) or re.search(
@@ -124,7 +124,7 @@ def wrong_value(name: str, reason: str, helptext: str) -> str:
     return f"{name}: {reason.rstrip('.')}."
 
 
-def seconds(text: str, flag: str = "--budget") -> float:
+def read_seconds(text: str, flag: str = "--budget") -> float:
     """A time such as 90, 90s, 5m, 2h or 1d, in seconds."""
     found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smhd]?)", text.strip())
     if not found or not 0 < float(found[1]) < float("inf"):
@@ -133,7 +133,7 @@ def seconds(text: str, flag: str = "--budget") -> float:
 
 
 @contextmanager
-def wide() -> Iterator[None]:
+def widen_output() -> Iterator[None]:
     """Let tyro write lines of any length, so that no word is broken before the report is read."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "1000"

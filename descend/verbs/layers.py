@@ -18,19 +18,27 @@ from descend.theory.network import layers as walk
 LONGEST = 64  # tokens that a text model is shown
 
 
-def layers(model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 224) -> Network:
-    """The layers of any module on these inputs, or of a model by name: `print(descend.layers(model, x))`.
+def layers(
+    model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 224, checkpoint: str | int = "best"
+) -> Network:
+    """A network layer by layer: shapes, parameters, FLOPs, receptive fields. `print(descend.layers(model, x))`
 
-    By name it is built at one of its published sizes, on the meta device: nothing is stored or computed. A run's folder
-    or a model folder works too. `side` is that of the image for models that take any.
+    By name it is built at one of its published sizes, on the meta device: nothing is stored or computed.
+
+    Args:
+        model: any module, the name of a model, or the folder of a run or of a model.
+        inputs: what the module is called with; made up where the model says what it takes.
+        size: which published size, for a model by name; empty: the first one.
+        side: of the image, for models that take any.
+        checkpoint: of a run: best, last or a step.
     """
     if isinstance(model, nn.Module):
         if not inputs:
             raise Mistake("layers: a module needs an input, such as torch.zeros(1, 3, 224, 224)")
         return walk(model, *inputs)
     if Path(model).is_dir():
-        network = models.load(model)
-        return tried(model, network, inputs or image_or_text(network.config, side, model))
+        network = models.load(model, checkpoint)
+        return walk_model(model, network, inputs or make_input(network.config, side, model))
     name = model.replace("-", "_")
     if name not in models.names():
         raise Mistake(f"there is no model or folder {model!r}.{nearest(name, models.names())}")
@@ -42,11 +50,11 @@ def layers(model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 
     config = sizes[size] if size else next(iter(sizes.values()), file.TINY)
     with torch.device("meta"):
         network = models.model_class(name)(config)
-        given = inputs or image_or_text(config, side, model)
-    return tried(model, network, tuple(x.to("meta") for x in given))
+        given = inputs or make_input(config, side, model)
+    return walk_model(model, network, tuple(x.to("meta") for x in given))
 
 
-def tried(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
+def walk_model(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
     """The table, or one line when this input is not the model's."""
     try:
         return walk(network, *inputs)
@@ -56,7 +64,7 @@ def tried(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
         raise Mistake(f"{name} does not run on {shapes} ({said}); from Python: descend.layers(model, input)") from None
 
 
-def image_or_text(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
+def make_input(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
     """The input that a config's fields describe: an image, tokens, or a row of numbers."""
     fields = vars(config)
     if "image" in fields:
@@ -68,24 +76,25 @@ def image_or_text(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
         return (torch.zeros(1, min(LONGEST, int(fields.get("context", LONGEST))), dtype=torch.long),)
     if "inputs" in fields:
         return (torch.zeros(1, fields["inputs"]),)
-    raise Mistake(f"{name} takes an input that is not known here; from Python: descend.layers(model, input)")
+    raise Mistake(f"{name} needs an input that cannot be generated; from Python: descend.layers(model, input)")
 
 
-def command(model: str, /, *, size: str = "", side: int = 224, json: bool = False) -> None:
+def command(model: str, /, *, size: str = "", side: int = 224, checkpoint: str = "best", json: bool = False) -> None:
     """A network layer by layer: shape, parameters, FLOPs (a multiplication and an addition are two), receptive field.
 
     Args:
-        model: a model by name, at a published size; or the folder of a run or of a model
-        size: which published size; the first one if left out
-        side: side of the image, for models that take any
-        json: print JSON
+        model: a model by name, at a published size; or the folder of a run or of a model.
+        size: which published size; the first one if left out.
+        side: side of the image, for models that take any.
+        checkpoint: of a run: best, last or a step.
+        json: print JSON.
 
     Examples:
         descend layers lenet
         descend layers resnet --size resnet-50
         descend layers runs/demo --json
     """
-    found = layers(model, size=size, side=side)
+    found = layers(model, size=size, side=side, checkpoint=checkpoint)
     if json:
         rows = [layer._asdict() for layer in found.layers]
         print(json_format.dumps({"parameters": found.parameters, "flops": found.flops, "layers": rows}, indent=1))

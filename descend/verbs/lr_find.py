@@ -18,10 +18,10 @@ from descend.engine.lr_range import Curve, sweep
 from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
-from descend.report.sweep import figure, spark, sweep_page
-from descend.tuning.space import difference
+from descend.report.sweep import draw_figure, draw_spark, make_sweep_page
+from descend.tuning.space import find_difference
 from descend.verbs.flags import parse
-from descend.verbs.lab import check
+from descend.verbs.lab import check_out
 
 HELP = """usage: descend lr-find RECIPE [--flags]
 
@@ -42,16 +42,23 @@ examples
 
 
 def lr_find(recipe: str | Recipe, low: float = 1e-6, high: float = 10.0, points: int = 100) -> Curve:
-    """The curve of a learning-rate sweep, with its suggestion."""
+    """Learning-rate finder: the loss while the rate grows exponentially from batch to batch, and a suggested rate.
+
+    Args:
+        recipe: its name, or a Recipe of your own.
+        low: the first rate.
+        high: the last rate.
+        points: how many batches.
+    """
     values = recipes.get(recipe) if isinstance(recipe, str) else recipe
     hardware.keep_memory()
     parts = values.build()
-    torch.set_num_threads(hardware.threads(values.loop.threads, parts.task, parts.units_per_batch))
+    torch.set_num_threads(hardware.choose_threads(values.loop.threads, parts.task, parts.units_per_batch))
     return sweep(Training(parts, values.loop, values.schedule, World()), low, high, points)
 
 
 @dataclass(frozen=True)
-class Question:
+class SweepFlags:
     """What to sweep."""
 
     recipe: Annotated[Any, tyro.conf.arg(name="")]
@@ -75,33 +82,33 @@ def main(args: list[str]) -> None:
     name = args[0]
     if name.startswith("-"):
         raise Mistake("name the recipe first: descend lr-find RECIPE --flags; descend train --list shows them")
-    asked: Question = parse(Question, args[1:], f"descend lr-find {name}", default=Question(recipes.get(name)))
+    asked: SweepFlags = parse(SweepFlags, args[1:], f"descend lr-find {name}", default=SweepFlags(recipes.get(name)))
     if asked.out:
-        check(Path(asked.out))
+        check_out(Path(asked.out))
     curve = lr_find(asked.recipe, asked.low, asked.high, asked.points)
     if asked.out:
-        save(name, curve, Path(asked.out))
+        save_curve(name, curve, Path(asked.out))
     if asked.json:
         print(json.dumps({"recipe": name, **asdict(curve), "suggestion": curve.suggestion}, indent=1))
     else:
-        tell(name, asked, curve)
+        print_curve(name, asked, curve)
 
 
-def save(name: str, curve: Curve, out: Path) -> None:
+def save_curve(name: str, curve: Curve, out: Path) -> None:
     """The page, or the figure alone."""
     if out.suffix == ".html":
-        out.write_text(sweep_page(name, curve), encoding="utf-8")
+        out.write_text(make_sweep_page(name, curve), encoding="utf-8")
     else:
-        figure(name, curve).savefig(out, dpi=160)
+        draw_figure(name, curve).savefig(out, dpi=160)
 
 
-def tell(name: str, asked: Question, curve: Curve) -> None:
+def print_curve(name: str, asked: SweepFlags, curve: Curve) -> None:
     """The curve in a few lines, and what follows."""
     if not curve.smoothed:
         raise Mistake(
             f"the loss is not finite at the first rate, {asked.low:g}; look at the data or give a lower --low"
         )
-    print(spark(curve, unicode="utf" in (sys.stdout.encoding or "").lower()))
+    print(draw_spark(curve, unicode="utf" in (sys.stdout.encoding or "").lower()))
     if curve.suggestion is None:
         print(
             f"the loss never fell between {curve.rates[0]:.1e} and {curve.rates[-1]:.1e}; try another --low or --high"
@@ -110,7 +117,7 @@ def tell(name: str, asked: Question, curve: Curve) -> None:
         turn = "it still falls at the last rate" if curve.turn is None else f"it is lowest at {curve.turn:.2e}"
         print(f"the loss falls fastest at {curve.steepest:.2e}; {turn}")
         rate = f"--optim.lr {curve.suggestion:.2g}"
-        own = " ".join(difference(recipes.get(name), asked.recipe))
+        own = " ".join(find_difference(recipes.get(name), asked.recipe))
         print(f"suggested: {rate}   (descend train {name} {own + ' ' if own else ''}{rate})")
     if asked.out:
         print(f"written: {asked.out}")

@@ -11,7 +11,7 @@ import torch
 
 from descend.engine import hardware
 from descend.engine.distributed import World
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.engine.training import Training
 from descend.kinds.recipe import Recipe
 
@@ -33,7 +33,7 @@ class Measured:
     facts: dict[str, object]
 
     def seconds(self, steps: int | None = None) -> float:
-        """The time of a run of so many steps."""
+        """The time of a run of this many steps."""
         steps = self.loop.steps if steps is None else steps
         evaluations = max(1, steps // self.loop.eval_every)
         return self.start + steps * self.step + evaluations * self.evaluation
@@ -50,7 +50,7 @@ def measure(recipe: Recipe, steps: int = 6) -> Measured:
     began = time.perf_counter()
     parts = recipe.build()
     start = time.perf_counter() - began
-    threads = hardware.threads(recipe.loop.threads, parts.task, parts.units_per_batch)
+    threads = hardware.choose_threads(recipe.loop.threads, parts.task, parts.units_per_batch)
     torch.set_num_threads(threads)
     training = Training(parts, recipe.loop, recipe.schedule, World())
     times = []

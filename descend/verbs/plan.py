@@ -24,7 +24,11 @@ examples
 
 
 def plan(recipe: str | Recipe) -> dict[str, Any]:
-    """What a run of this recipe will take: facts of the data, seconds, bytes, threads."""
+    """What a run of a recipe will take: data facts, seconds, bytes, threads, from a few measured steps.
+
+    Args:
+        recipe: its name, or a Recipe of your own.
+    """
     values = recipes.get(recipe) if isinstance(recipe, str) else recipe
     measured = measure(values)
     parameters = int(str(measured.facts["parameters"]))
@@ -42,7 +46,7 @@ def plan(recipe: str | Recipe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanFlags:
     """What to plan."""
 
     recipe: Annotated[Any, tyro.conf.arg(name="")]
@@ -55,7 +59,7 @@ def main(args: list[str]) -> None:
     if not args or args[0].startswith("-"):
         print(HELP, end="")
         return
-    question: Question = parse(Question, args[1:], f"descend plan {args[0]}", default=Question(recipes.get(args[0])))
+    question: PlanFlags = parse(PlanFlags, args[1:], f"descend plan {args[0]}", default=PlanFlags(recipes.get(args[0])))
     found = plan(question.recipe)
     if question.json:
         print(json.dumps(found, indent=2))
@@ -68,10 +72,10 @@ def main(args: list[str]) -> None:
     print(f"{'an evaluation':22} {found['evaluation_seconds']:.2f} s")
     print(f"{'memory':22} {found['memory_bytes'] / 1e6:,.0f} MB")
     print(f"{'a checkpoint':22} {found['checkpoint_bytes'] / 1e6:,.1f} MB")
-    print(f"{'in all':22} {duration(found['total_seconds'])} for {found['steps']:,} steps")
+    print(f"{'in all':22} {format_duration(found['total_seconds'])} for {found['steps']:,} steps")
 
 
-def duration(value: float) -> str:
+def format_duration(value: float) -> str:
     """Seconds as a person would say them."""
     if value < 120:
         return f"{value:.0f} s"

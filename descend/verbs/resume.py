@@ -1,4 +1,4 @@
-"""descend resume: continue a run from its newest whole checkpoint, to the same bits as if it had never stopped."""
+"""descend resume: continue a run from its newest intact checkpoint, to the same bits as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from descend.engine.fit import Result
 from descend.engine.run import Run
 from descend.kinds.saved import from_json
 from descend.verbs.start import continue_run
-from descend.verbs.train import tell
+from descend.verbs.train import print_result
 
 
 def resume(run: str | Path, quiet: bool = False) -> tuple[Run, Result]:
-    """Continue the run in this folder."""
+    """Continue a run that was interrupted or killed, from its newest intact checkpoint, to the same bits.
+
+    Args:
+        run: the run's folder.
+        quiet: show no progress.
+
+    Returns:
+        The run, and how it ended.
+    """
     found = Run.open(run)
     saved = found.recipe
     recipe = from_json(saved["values"], str(found.folder / "recipe.json"))
@@ -31,4 +39,4 @@ def command(run: str, /, *, quiet: bool = False) -> None:
         torchrun --nproc-per-node 2 -m descend resume runs/two
     """
     found, result = resume(run, quiet)
-    tell(found, result, from_json(found.recipe["values"]))
+    print_result(found, result, from_json(found.recipe["values"]))

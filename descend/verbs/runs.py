@@ -8,24 +8,28 @@ from typing import Any
 
 from descend.engine.progress import clock
 from descend.errors import Mistake
-from descend.report.history import History, number, read
-from descend.verbs.table import table
+from descend.report.history import History, as_number, read_history
+from descend.verbs.table import format_table
 
 
 def runs(folder: str | Path = "runs") -> list[dict[str, Any]]:
-    """The runs in a folder and the two levels below it, the newest first."""
+    """The runs in a folder and the two levels below it, the newest first.
+
+    Args:
+        folder: where the runs are.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise Mistake(f"{folder} is not a folder; give the folder that holds the runs")
     found = [path.parent for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}recipe.json")]
     found.sort(key=lambda path: (path / "recipe.json").stat().st_mtime, reverse=True)
-    return [summary(path) for path in found]
+    return [summarize_run(path) for path in found]
 
 
-def summary(path: Path) -> dict[str, Any]:
+def summarize_run(path: Path) -> dict[str, Any]:
     """One run: numbers where there are any, else None."""
     try:
-        history = read(path)
+        history = read_history(path)
     except Mistake as mistake:
         return {"run": str(path), "state": "damaged", "fault": str(mistake)}
     best = history.best
@@ -36,17 +40,17 @@ def summary(path: Path) -> dict[str, Any]:
         "steps": history.steps,
         "score": history.watch[1] if best else None,
         "best": best[1] if best else None,
-        "loss": last_loss(history),
+        "loss": find_last_loss(history),
         "seconds": history.seconds,
         "state": history.state,
     }
 
 
-def last_loss(history: History) -> float | None:
+def find_last_loss(history: History) -> float | None:
     """The last training loss; the sum over the players where there are several."""
     if not history.train:
         return None
-    return sum(number(history.train[-1].get(name)) for name in history.losses)
+    return sum(as_number(history.train[-1].get(name)) for name in history.losses)
 
 
 def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
@@ -55,8 +59,8 @@ def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
     A run is running, finished, interrupted (resume goes on), failed or damaged.
 
     Args:
-        folder: where the runs are
-        json: print a JSON list instead of a table
+        folder: where the runs are.
+        json: print a JSON list instead of a table.
 
     Examples:
         descend runs
@@ -73,10 +77,10 @@ def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
         print(f"No runs in {folder} yet. To make one: descend train gpt2-pydoc")
     else:
         columns = ["run", "recipe", "step", "best", "loss", "time", "state"]
-        print(table(columns, [line(run) for run in found]))
+        print(format_table(columns, [make_row(run) for run in found]))
 
 
-def line(run: dict[str, Any]) -> list[Any]:
+def make_row(run: dict[str, Any]) -> list[Any]:
     """A run as a row of the table."""
     if "recipe" not in run:
         return [run["run"], "", "", "", "", "", run["state"]]

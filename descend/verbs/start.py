@@ -11,20 +11,22 @@ from typing import Any
 
 import torch
 
+from descend.contracts import Exhibit
 from descend.diagnosis.live import Watcher
 from descend.engine import hardware
 from descend.engine.distributed import World, join
 from descend.engine.fit import Display, Result, fit
+from descend.engine.parts import Parts
+from descend.engine.precision import choose_precision, name_precision
 from descend.engine.progress import Progress, Quiet
-from descend.engine.protocol import Exhibit, Parts
 from descend.engine.run import Run
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import to_json
 from descend.models import load
-from descend.report import write as write_report
+from descend.report import write_report
 
 
-def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str, Any]:
+def describe(name: str, recipe: Recipe, parts: Parts, threads: int, precision: str = "float32") -> dict[str, Any]:
     """The content of recipe.json."""
     return {
         "name": name,
@@ -32,7 +34,7 @@ def describe(name: str, recipe: Recipe, parts: Parts, threads: int) -> dict[str,
         "descend": version("descend"),
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
         "values": to_json(recipe),
-        "environment": {**hardware.environment(), "threads": threads},
+        "environment": {**hardware.describe_environment(), "threads": threads, "precision": precision},
         "facts": {**parts.facts, "unit": parts.unit, "parameters": sum(p.numel() for p in parts.model.parameters())},
     }
 
@@ -52,19 +54,21 @@ def run_recipe(
     if recipe.loop.threads:  # before anything is computed: rounding follows the threads
         torch.set_num_threads(recipe.loop.threads)
     parts = recipe.build()
-    threads = hardware.threads(recipe.loop.threads, parts.task, parts.units_per_batch)
+    threads = hardware.choose_threads(recipe.loop.threads, parts.task, parts.units_per_batch)
     torch.set_num_threads(threads)
+    precision = name_precision(choose_precision(recipe.loop, parts, hardware.find_device()))
     if world.first:
-        run = Run.create(out, describe(name, recipe, parts, threads), overwrite)
+        run = Run.create(out, describe(name, recipe, parts, threads, precision), overwrite)
     world.wait()
     run = Run.open(out)
-    return run, _fit(name, recipe, parts, run, world, False, budget, quiet, display)
+    chosen = replace(recipe, loop=replace(recipe.loop, precision=precision))
+    return run, _fit(name, chosen, parts, run, world, False, budget, quiet, display)
 
 
 def continue_run(
     name: str, recipe: Recipe, run: Run, threads: int, quiet: bool = False, display: Display | None = None
 ) -> Result:
-    """Take up a run where its newest whole checkpoint left it, with the threads it began with (they shape rounding)."""
+    """Continue a run from its newest intact checkpoint, with the threads it began with (they shape rounding)."""
     world = join()
     hardware.keep_memory()
     torch.set_num_threads(threads)
@@ -91,17 +95,15 @@ def _fit(
             result = fit(parts, recipe.loop, recipe.schedule, run, shown, world, resume, budget, watch)
     if not result.reason.startswith("SIG"):
         write_report(run.folder, [])  # first without: making the exhibits may fail, and the curves are there already
-        write_report(run.folder, exhibits(parts if world.size == 1 else recipe.build(), run))
+        write_report(run.folder, make_exhibits(parts if world.size == 1 else recipe.build(), run))
     return result
 
 
-def exhibits(parts: Parts, run: Run) -> list[Exhibit]:
+def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:
     """What the family shows, made with the best weights."""
     if parts.exhibits is None:
         return []
-    best = run.checkpoints / "best"
-    if best.is_dir():
-        parts.model.load_state_dict(load(best).state_dict())
+    parts.model.load_state_dict(load(run.folder).state_dict())
     parts.task.eval()
     with torch.no_grad():
         return parts.exhibits()

@@ -15,15 +15,16 @@ COLOURS = {
     "supported": "32",
     "refuted": "31",
     "open": "33",
+    "mixed": "33",
 }
 
 
-def table(columns: list[str], rows: list[list[Any]]) -> str:
+def format_table(columns: list[str], rows: list[list[Any]]) -> str:
     """Numbers to the right, words to the left; a title longer than its column stands on several lines."""
-    cells = [[text(value) for value in row] for row in rows]
+    cells = [[format_cell(value) for value in row] for row in rows]
     right = [all(isinstance(row[j], int | float) for row in rows) for j in range(len(columns))]
     widths = [max(map(len, [*title.split(), *(row[j] for row in cells)])) for j, title in enumerate(columns)]
-    titles = [fold(title, width) for title, width in zip(columns, widths, strict=True)]
+    titles = [fold_title(title, width) for title, width in zip(columns, widths, strict=True)]
     height = max(map(len, titles))
     heads = [[""] * (height - len(title)) + title for title in titles]
     lines = [[head[i] for head in heads] for i in range(height)]
@@ -33,10 +34,10 @@ def table(columns: list[str], rows: list[list[Any]]) -> str:
         ).rstrip()
         for line in [*lines, *cells]
     ]
-    return "\n".join([*(shade(line, "1") for line in placed[:height]), *map(painted, placed[height:])])
+    return "\n".join([*(shade_words(line, "1") for line in placed[:height]), *map(paint_state, placed[height:])])
 
 
-def fold(title: str, width: int) -> list[str]:
+def fold_title(title: str, width: int) -> list[str]:
     """The words of a title on as few lines of that width as they need."""
     lines = [""]
     for word in title.split():
@@ -46,21 +47,21 @@ def fold(title: str, width: int) -> list[str]:
     return lines
 
 
-def text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value with four significant digits; nothing for None."""
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def painted(line: str) -> str:
+def paint_state(line: str) -> str:
     """A line whose words of state are coloured."""
     for word, colour in COLOURS.items():
         if line.endswith(word):
-            return line.removesuffix(word) + shade(word, colour)
+            return line.removesuffix(word) + shade_words(word, colour)
     return line
 
 
-def shade(words: str, code: str) -> str:
+def shade_words(words: str, code: str) -> str:
     """The words in a colour, if the output is a terminal that wants it."""
     return f"\x1b[{code}m{words}\x1b[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else words

@@ -15,10 +15,10 @@ from descend.engine.fit import Result
 from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
-from descend.verbs.flags import parse, seconds
+from descend.verbs.flags import parse, read_seconds
 from descend.verbs.measure import measure
 from descend.verbs.start import run_recipe, with_steps
-from descend.verbs.table import table
+from descend.verbs.table import format_table
 
 HELP = """usage: descend train RECIPE [--flags]
 
@@ -44,14 +44,25 @@ def train(
     replace: bool = False,
     quiet: bool = False,
 ) -> tuple[Run, Result]:
-    """Train a recipe (its name, or a Recipe of your own) and return the run and how it ended."""
+    """Train a recipe.
+
+    Args:
+        recipe: its name, such as "gpt2-pydoc", or a Recipe of your own.
+        out: the run's folder; None: runs/RECIPE/TIME.
+        budget: longest time, in seconds or as "5m": the steps are fitted to it; 0: all steps of the recipe.
+        replace: replace the run that is in `out`.
+        quiet: show no progress.
+
+    Returns:
+        The run (its folder, metrics and checkpoints), and how it ended (step, best score, reason).
+    """
     named = isinstance(recipe, str)
     name = recipe if isinstance(recipe, str) else type(recipe).__name__.lower()
     values = recipes.get(recipe) if isinstance(recipe, str) else recipe
-    return start(name if named else f"own-{name}", values, out, budget, replace, quiet)
+    return start_run(name if named else f"own-{name}", values, out, budget, replace, quiet)
 
 
-def start(
+def start_run(
     name: str, recipe: Recipe, out: str | Path | None, budget: float | str, replace: bool, quiet: bool
 ) -> tuple[Run, Result]:
     """Find the folder, fit the steps to the budget, run."""
@@ -59,15 +70,15 @@ def start(
         raise Mistake("under torchrun every process must name the same folder: give --out DIR")
     folder = Path(out) if out else Path("runs") / name / time.strftime("%Y%m%d-%H%M%S")
     if (folder / "recipe.json").exists() and not replace:
-        raise Mistake(f"{folder} holds a run already; continue it (descend resume {folder}) or give --replace")
-    limit = seconds(budget) if isinstance(budget, str) and budget else float(budget or 0)
+        raise Mistake(f"{folder} already holds a run; continue it (descend resume {folder}) or give --replace")
+    limit = read_seconds(budget) if isinstance(budget, str) and budget else float(budget or 0)
     if limit:
         recipe = with_steps(recipe, measure(recipe).steps_within(0.95 * limit))
     return run_recipe(name, recipe, folder, replace, limit, quiet)
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainFlags:
     """What to train, where to, and for how long."""
 
     recipe: Annotated[Any, tyro.conf.arg(name="")]
@@ -87,17 +98,17 @@ def main(args: list[str]) -> None:
         print(HELP, end="")
         return
     if args[0] == "--list":
-        show_list()
+        print_recipes()
         return
     name = args[0]
     if name.startswith("-"):
         raise Mistake("name the recipe first: descend train RECIPE --flags; descend train --list shows them")
-    order: Order = parse(Order, args[1:], f"descend train {name}", default=Order(recipes.get(name)))
-    run, result = start(name, order.recipe, order.out or None, order.budget, order.replace, order.quiet)
-    tell(run, result, order.recipe)
+    order: TrainFlags = parse(TrainFlags, args[1:], f"descend train {name}", default=TrainFlags(recipes.get(name)))
+    run, result = start_run(name, order.recipe, order.out or None, order.budget, order.replace, order.quiet)
+    print_result(run, result, order.recipe)
 
 
-def tell(run: Run, result: Result, recipe: Recipe) -> None:
+def print_result(run: Run, result: Result, recipe: Recipe) -> None:
     """How it ended and where to look; a run that a signal stopped ends with the signal's exit code."""
     if int(os.environ.get("RANK", 0)):
         return
@@ -113,10 +124,10 @@ def tell(run: Run, result: Result, recipe: Recipe) -> None:
     print(f"report {run.folder / 'report.html'}")
 
 
-def show_list() -> None:
+def print_recipes() -> None:
     """Every recipe: data, size, steps, and the time it takes on two cores."""
     rows = []
     for name in recipes.names():
         recipe = recipes.get(name)
         rows.append([name, recipe.parameters, recipe.loop.steps, recipe.takes, recipe.about])
-    print(table(["recipe", "parameters", "steps", "time", "what it is"], rows))
+    print(format_table(["recipe", "parameters", "steps", "time", "what it is"], rows))

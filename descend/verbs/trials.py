@@ -1,4 +1,4 @@
-"""How a search is told: a line for each trial as it ends, a live line in a terminal, and the outcome."""
+"""What a search prints: a line for each trial as it ends, a live line in a terminal, and the outcome."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Shown:
         self.score = study.plan.watch.split()[1]
         self.live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
-    def trial(self, trial: FrozenTrial) -> Display:
+    def begin(self, trial: FrozenTrial) -> Display:
         """The display of a trial that starts."""
         return Quiet() if self.quiet or not self.live else Live(self.head(trial))
 
     def head(self, trial: FrozenTrial) -> str:
-        values = "  ".join(f"{name} {short(value)}" for name, value in trial.params.items())
+        values = "  ".join(f"{name} {format_value(value)}" for name, value in trial.params.items())
         return f"trial {trial.number:03d} of {self.trials}  {values}"
 
-    def ended(self, trial: FrozenTrial) -> None:
+    def report(self, trial: FrozenTrial) -> None:
         """A trial has ended: its values, its score, and the best so far."""
         if self.quiet:
             return
@@ -69,25 +69,25 @@ class Live:
         pass
 
 
-def short(value: Any) -> str:
+def format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def tell(found: dict[str, Any], json: bool) -> None:
+def print_outcome(found: dict[str, Any], json: bool) -> None:
     """The outcome; a search that a signal stopped ends with the signal's exit code."""
-    print(json_format.dumps(found, indent=1) if json else "\n".join(outcome(found)), flush=True)
+    print(json_format.dumps(found, indent=1) if json else "\n".join(list_outcome(found)), flush=True)
     if found["state"].startswith("SIG"):
         raise SystemExit(130 if found["state"] == "SIGINT" else 143)
 
 
-def outcome(found: dict[str, Any]) -> list[str]:
+def list_outcome(found: dict[str, Any]) -> list[str]:
     """The best trial, what mattered, and how to go on."""
     trials, best = found["trials"], found["best"]
     ended = {state: sum(t["state"] == state for t in trials) for state in ("complete", "pruned", "failed")}
     counts = ", ".join(f"{count} {state}" for state, count in ended.items() if count)
     lines = [f"{sum(ended.values())} of {found['wanted']} trials ({counts or 'none ended'})"]
     if best:
-        values = "  ".join(f"{name} {short(value)}" for name, value in best["values"].items())
+        values = "  ".join(f"{name} {format_value(value)}" for name, value in best["values"].items())
         score = found["watch"].split()[1]
         lines.append(f"best validation {score} {best['score']:.4f}: trial {best['number']:03d}  {values}")
     if found["importance"]:

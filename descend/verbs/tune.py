@@ -21,15 +21,15 @@ from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import from_json, to_json
-from descend.report import write as write_report
+from descend.report import write_report
 from descend.report.study import write_study
-from descend.tuning.space import default_space, difference, space, typed
-from descend.tuning.study import Plan, Pruned, Pruner, Study, Train
+from descend.tuning.space import choose_space, find_difference, read_space, type_values
+from descend.tuning.study import Pruned, Pruner, Study, StudyPlan, Train
 from descend.tuning.suggest import Sampler
-from descend.verbs.flags import parse, seconds
+from descend.verbs.flags import parse, read_seconds
 from descend.verbs.start import continue_run, run_recipe
-from descend.verbs.train import Order as TrainOrder
-from descend.verbs.trials import Shown, tell
+from descend.verbs.train import TrainFlags
+from descend.verbs.trials import Shown, print_outcome
 from descend.weights.folder import write_json
 from descend.weights.layout import read_json
 
@@ -73,20 +73,35 @@ def tune(
     replace: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Search, and return what `descend tune --json` prints: trials, best, importance, command."""
+    """Search for good values of a recipe's flags. Validation scores select; the test data is never read.
+
+    Args:
+        recipe: its name, or a Recipe of your own.
+        out: the study's folder; None: runs/RECIPE-tune/TIME.
+        search: flags that vary: "optim.lr=1e-4..1e-1:log", "model.width=32,64"; none: the learning rate and the batch.
+        trials: how many; 0: 30, or the whole grid.
+        sampler: what chooses the next values: grid, random, tpe or gp.
+        pruner: what stops a bad trial early: median, halving or none.
+        budget: longest time of this call, in seconds or as "10m"; 0: no limit.
+        replace: replace the study that is in `out`.
+        quiet: show no progress.
+
+    Returns:
+        What `descend tune --json` prints: trials, best, importance, command.
+    """
     name = recipe if isinstance(recipe, str) else f"own-{type(recipe).__name__.lower()}"
     values = recipes.get(recipe) if isinstance(recipe, str) else recipe
-    order = Order(values, tuple(search), trials, sampler, pruner, str(budget or ""), str(out or ""), replace, quiet)
-    return begin(name, order)
+    order = TuneFlags(values, tuple(search), trials, sampler, pruner, str(budget or ""), str(out or ""), replace, quiet)
+    return begin_study(name, order)
 
 
-def begin(name: str, order: Order) -> dict[str, Any]:
+def begin_study(name: str, order: TuneFlags) -> dict[str, Any]:
     """The study that an order describes, from its start or from where it stands."""
     if order.trials < 0:
         raise Mistake(f"--trials {order.trials}: at least 1, or 0 for the default")
     asked = {
         "name": name,
-        "search": list(order.search) or default_space(order.recipe),
+        "search": list(order.search) or choose_space(order.recipe),
         "sampler": order.sampler,
         "pruner": order.pruner,
         "trials": order.trials,
@@ -94,80 +109,82 @@ def begin(name: str, order: Order) -> dict[str, Any]:
         "descend": version("descend"),
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
     }
-    plan_of(asked, order.recipe).trials(0)  # a mistake in the space is told before anything is written
+    make_plan(asked, order.recipe).trials(0)  # a mistake in the space is reported before anything is written
     folder = Path(order.out) if order.out else Path("runs") / f"{name}-tune" / time.strftime("%Y%m%d-%H%M%S")
-    return in_folder(folder, asked, order.budget, order.replace, order.quiet)
+    return search_in(folder, asked, order.budget, order.replace, order.quiet)
 
 
-def resume(folder: str | Path, trials: int = 0, budget: str = "", quiet: bool = False) -> dict[str, Any]:
+def resume_study(folder: str | Path, trials: int = 0, budget: str = "", quiet: bool = False) -> dict[str, Any]:
     """Go on with the study in this folder, up to `trials` trials (0: as many as were asked for before)."""
-    asked = saved(Path(folder))
+    asked = read_study(Path(folder))
     if asked is None:
-        raise Mistake(f"{folder} holds no study (no study.json); begin one with descend tune RECIPE --out {folder}")
-    return in_folder(Path(folder), {**asked, "trials": trials or asked["trials"]}, budget, False, quiet)
+        raise Mistake(f"{folder} holds no study (no study.json); start one with descend tune RECIPE --out {folder}")
+    return search_in(Path(folder), {**asked, "trials": trials or asked["trials"]}, budget, False, quiet)
 
 
-def saved(folder: Path) -> dict[str, Any] | None:
+def read_study(folder: Path) -> dict[str, Any] | None:
     path = folder / "study.json"
     return read_json(path) if path.exists() else None
 
 
-def plan_of(asked: dict[str, Any], recipe: Recipe) -> Plan:
+def make_plan(asked: dict[str, Any], recipe: Recipe) -> StudyPlan:
     loop = recipe.loop
-    dimensions = space(asked["search"], recipe)
-    return Plan(dimensions, asked["sampler"], asked["pruner"], loop.watch, loop.seed, loop.steps)
+    dimensions = read_space(asked["search"], recipe)
+    return StudyPlan(dimensions, asked["sampler"], asked["pruner"], loop.watch, loop.seed, loop.steps)
 
 
-def in_folder(folder: Path, asked: dict[str, Any], budget: str, replace: bool, quiet: bool) -> dict[str, Any]:
+def search_in(folder: Path, asked: dict[str, Any], budget: str, replace: bool, quiet: bool) -> dict[str, Any]:
     """Lock the folder, agree with what is in it, run, and write the page."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise Mistake("descend tune runs its trials one after another in one process; start it without torchrun")
-    limit = seconds(budget) if budget else 0.0
+    limit = read_seconds(budget) if budget else 0.0
     folder.mkdir(parents=True, exist_ok=True)
     with Run(folder).locked():
-        settle(folder, asked, replace)
+        write_study_file(folder, asked, replace)
         recipe = from_json(asked["values"], str(folder / "study.json"))
-        plan = plan_of(asked, recipe)
+        plan = make_plan(asked, recipe)
         study, trials = Study(folder, plan), plan.trials(asked["trials"])
-        make = maker(asked["name"], recipe, plan)
+        make = make_builder(asked["name"], recipe, plan)
         shown = Shown(study, trials, quiet)
-        state = study.run(trials, make, trainer(asked["name"]), shown.trial, shown.ended, limit)
-        found = result(study, asked, recipe, make, state)
+        state = study.run(trials, make, make_trainer(asked["name"]), shown.begin, shown.report, limit)
+        found = summarize_study(study, asked, recipe, make, state)
         write_study(folder, found)
     return found
 
 
-def settle(folder: Path, asked: dict[str, Any], replace: bool) -> None:
+def write_study_file(folder: Path, asked: dict[str, Any], replace: bool) -> None:
     """Write study.json, or see that the study that is there is the one that was asked for."""
-    there = saved(folder)
-    strangers = [p.name for p in folder.iterdir() if p.name != "lock" and not p.name.startswith(".")]
-    if there is None and strangers:
+    there, where = read_study(folder), str(folder / "study.json")
+    others = [p.name for p in folder.iterdir() if p.name != "lock" and not p.name.startswith(".")]
+    if there is None and others:
         raise Mistake(f"{folder} is not empty and not a study; choose another --out")
     if there is not None and replace:
         for path in [p for p in folder.iterdir() if p.name != "lock"]:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     elif there is not None:
         other = [key for key in SAME if there[key] != asked[key]]
+        if "values" in other and from_json(there["values"], where) == from_json(asked["values"]):
+            other.remove("values")  # written by another version, by other names
         if other:
-            what = "recipe values" if other[0] == "values" else other[0]
-            raise Mistake(f"{folder} holds a study with another {what}; choose another --out, or give --replace")
+            what = "recipe" if other[0] == "values" else other[0]
+            raise Mistake(f"{folder} holds a study with a different {what}; choose another --out, or give --replace")
         asked = {**asked, "started": there["started"], "descend": there["descend"]}
     write_json(folder / "study.json", asked)
 
 
-def maker(name: str, recipe: Recipe, plan: Plan) -> Callable[[dict[str, Any]], Recipe]:
+def make_builder(name: str, recipe: Recipe, plan: StudyPlan) -> Callable[[dict[str, Any]], Recipe]:
     """From values to a recipe, by the flags of `descend train`."""
 
     def make(values: dict[str, Any]) -> Recipe:
-        flags = typed(plan.dimensions, values)
-        order: TrainOrder = parse(TrainOrder, flags, f"descend train {name}", default=TrainOrder(recipe))
+        flags = type_values(plan.dimensions, values)
+        order: TrainFlags = parse(TrainFlags, flags, f"descend train {name}", default=TrainFlags(recipe))
         made: Recipe = order.recipe
         return made
 
     return make
 
 
-def trainer(name: str) -> Train:
+def make_trainer(name: str) -> Train:
     """How a trial is trained: as `descend train` and `descend resume` do it."""
     threads = torch.get_num_threads()
 
@@ -188,13 +205,13 @@ def trainer(name: str) -> Train:
     return train
 
 
-def result(
+def summarize_study(
     study: Study, asked: dict[str, Any], recipe: Recipe, make: Callable[[dict[str, Any]], Recipe], state: str
 ) -> dict[str, Any]:
     """The study as JSON."""
     rows, best, command = study.rows(), study.best(), ""
     if best is not None and asked["name"] in recipes.names():
-        flags = difference(recipes.get(asked["name"]), make(best.params))
+        flags = find_difference(recipes.get(asked["name"]), make(best.params))
         command = shlex.join(["descend", "train", asked["name"], *flags])
     plan = study.plan
     return {
@@ -215,7 +232,7 @@ def result(
 
 
 @dataclass(frozen=True)
-class Order:
+class TuneFlags:
     """What to search, where to, and for how long."""
 
     recipe: Annotated[Any, tyro.conf.arg(name="")]
@@ -245,16 +262,18 @@ def main(args: list[str]) -> None:
         print(HELP, end="")
         return
     if args[0] == "--resume":
-        parse(resumed, args[1:], "descend tune --resume")
+        parse(resume_command, args[1:], "descend tune --resume")
         return
     name = args[0]
     if name.startswith("-"):
         raise Mistake("name the recipe first: descend tune RECIPE --flags; or descend tune --resume DIR")
-    order: Order = parse(Order, args[1:], f"descend tune {name}", default=Order(recipes.get(name)))
-    tell(begin(name, order), order.json)
+    order: TuneFlags = parse(TuneFlags, args[1:], f"descend tune {name}", default=TuneFlags(recipes.get(name)))
+    print_outcome(begin_study(name, order), order.json)
 
 
-def resumed(folder: str, /, *, trials: int = 0, budget: str = "", quiet: bool = False, json: bool = False) -> None:
+def resume_command(
+    folder: str, /, *, trials: int = 0, budget: str = "", quiet: bool = False, json: bool = False
+) -> None:
     """Go on with a search.
 
     Args:
@@ -267,4 +286,4 @@ def resumed(folder: str, /, *, trials: int = 0, budget: str = "", quiet: bool = 
     Examples:
         descend tune --resume runs/search --trials 40
     """
-    tell(resume(folder, trials, budget, quiet), json)
+    print_outcome(resume_study(folder, trials, budget, quiet), json)

@@ -1,26 +1,85 @@
-"""What a report shows of the inside of an image classifier: filters, maps, heat on mistakes, a map of its vectors."""
+"""What an image classifier shows: its mistakes, filters, feature maps, heat maps, representations and layers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from descend.data.images.labelled import Images, Preprocessing
-from descend.engine.protocol import Exhibit
-from descend.interpret.filters import entropies, filters, pictures
+from descend.contracts import Batch, Exhibit
+from descend.data.images.augment import Augment
+from descend.data.images.labelled import Images, Preprocessing, Splits
+from descend.interpret.filters import measure_entropies, read_filters, scale_filters
 from descend.interpret.grad_cam import grad_cam
 from descend.interpret.gradients import saliency
-from descend.interpret.layers import as_maps, convolutions, feature_maps
-from descend.interpret.overlay import overlaid, scaled
-from descend.interpret.representations import plane, representations
+from descend.interpret.layers import as_maps, feature_maps, list_convolutions
+from descend.interpret.overlay import overlay_heat, rescale_heat
+from descend.interpret.representations import project, representations
 from descend.interpret.rollout import rollout_heat
 from descend.nn.attention.maps import attention_maps
+from descend.theory.network import layers
+from descend.views.classes import show_confusion
+from descend.views.pixels import channels_last
+from descend.weights.pretrained import Pretrained
 
+SHOWN = 12  # images that are shown
 FILTERS, MAPS, HEATED, MAPPED = 32, 8, 8, 400  # how many are shown
+ROWS, CHANGED = 5, 7  # of the contact sheet: images, and augmentations of each
+
+
+def show_predictions(model: nn.Module, splits: Splits, batches: Iterable[Batch]) -> list[Exhibit]:
+    """The confusion matrix, and the images where the model is most wrong."""
+    where, images, labels = next(model.parameters()).device, splits.valid, splits.labels
+    p = torch.cat([model(b["x"].to(where)).softmax(dim=-1).cpu() for b in batches])
+    predicted, true = p.argmax(dim=-1), images.y[:, None]
+    # How far the best wrong class leads the right one; below 0 where the answer is right.
+    lead = p.scatter(1, true, 0).amax(dim=1) - p.gather(1, true).squeeze(1)
+    worst = lead.argsort(descending=True, stable=True)[:SHOWN]
+    captions = [
+        f"{name_image(splits, int(images.ids[i]))}: {labels[int(images.y[i])]}, "
+        + ("predicted " if predicted[i] != images.y[i] else "correct, ")
+        + f"{labels[int(predicted[i])]} ({float(p[i].max()):.0%})"
+        for i in worst.tolist()
+    ]
+    return [
+        show_confusion(predicted, images.y, labels, "Validation images, best checkpoint."),
+        Exhibit(
+            "images",
+            "Most confident mistakes, then closest calls",
+            {"images": channels_last(images.x[worst]), "captions": captions},
+            "Validation images, ordered by how far the best wrong class leads.",
+        ),
+    ]
+
+
+def name_image(splits: Splits, record: int) -> str:
+    """An image's name, e.g. its file."""
+    return splits.names[record] if splits.names else f"record {record}"
+
+
+def show_augmentation(splits: Splits, augment: Augment) -> Exhibit:
+    """A contact sheet: training images, each with a few of its augmentations."""
+    train = splits.train
+    rows = torch.linspace(0, len(train.y) - 1, min(ROWS, len(train.y))).long()
+    x = train.x[rows]
+    shown = torch.stack([x, *(augment.seeded(x, seed) for seed in range(CHANGED))], 1)
+    captions = [f"{name_image(splits, int(train.ids[i]))}: {splits.labels[int(train.y[i])]}" for i in rows.tolist()]
+    return Exhibit(
+        "sheet",
+        "Augmented training images",
+        {"rows": channels_last(shown), "captions": captions},
+        "The original first, then what training may see.",
+    )
+
+
+def show_layers(model: Pretrained, image: tuple[int, int, int]) -> Exhibit:
+    """Shapes, parameters, FLOPs and receptive fields."""
+    one = torch.zeros(1, *image, device=next(model.parameters()).device)
+    note = "Layers with weights, for one image. A multiplication and an addition are two FLOPs."
+    return Exhibit("table", "Layers", layers(model, one).weighty.table(), note)
 
 
 def look_inside(model: Any, images: Images, prepare: Preprocessing) -> list[Exhibit]:
@@ -30,83 +89,81 @@ def look_inside(model: Any, images: Images, prepare: Preprocessing) -> list[Exhi
     pixels, y = images.x[rows], images.y[rows]
     x = prepare(pixels).to(where)
     shown = []
-    if convolutions(model):
-        shown += [first_filters(model), maps_of_one(model, x[:1])]
-    return [*shown, heat_of_mistakes(model, x, pixels, y, prepare.labels), vectors(model, x, y, prepare.labels)]
+    if list_convolutions(model):
+        shown += [show_filters(model), show_feature_maps(model, x[:1])]
+    return [*shown, show_heat(model, x, pixels, y, prepare.labels), show_representations(model, x, y, prepare.labels)]
 
 
-def heat_of(model: nn.Module, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, str]:
+def find_heat(model: nn.Module, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, str]:
     """Heat (b, h, w) for a class, and how it was found.
 
     Grad-CAM at the last convolution; attention rollout in a transformer, whose one convolution cuts the patches; the
     gradient at the pixels where there is neither.
     """
     square = [a for a in attention_maps(model, x).values() if a.shape[-1] == a.shape[-2]]
-    if square and len(convolutions(model)) < 2 and all(a.shape == square[0].shape for a in square):
+    if square and len(list_convolutions(model)) < 2 and all(a.shape == square[0].shape for a in square):
         heat = rollout_heat(square, *x.shape[-2:])
         return F.interpolate(heat[:, None], size=x.shape[-2:], mode="bilinear")[:, 0], "attention rollout"
-    if len(convolutions(model)) > 1:
+    if len(list_convolutions(model)) > 1:
         return grad_cam(model, x, y), "Grad-CAM"
     return saliency(model, x, y), "gradient at the pixels"
 
 
-def first_filters(model: nn.Module) -> Exhibit:
-    """The filters of the first convolution, beside how ordered they are."""
-    found = filters(model)
-    shown = pictures(found)[:FILTERS]
-    note = f"Layer {convolutions(model)[0]}: {len(found)} filters of {'×'.join(map(str, found.shape[1:]))}."
+def show_filters(model: nn.Module) -> Exhibit:
+    """The filters of the first convolution, and the entropy of their spectra."""
+    found = read_filters(model)
+    shown = scale_filters(found)[:FILTERS]
+    note = f"Layer {list_convolutions(model)[0]}: {len(found)} filters of {'×'.join(map(str, found.shape[1:]))}."
     if found[0, 0].numel() > 3:
         noise = torch.randn(found.shape, generator=torch.Generator().manual_seed(0))
-        mine, other = (float(entropies(part.cpu()).mean()) for part in (found, noise))
-        note += f" Entropy of their spectra {mine:.2f}; random filters have {other:.2f}, one wave has 0."
+        mine, other = (float(measure_entropies(part.cpu()).mean()) for part in (found, noise))
+        note += f" Entropy of their spectra {mine:.2f}; random filters have {other:.2f}, a single wave 0."
     content = {"images": channels_last(shown), "captions": [str(k) for k in range(len(shown))]}
     return Exhibit("images", "First filters", content, note)
 
 
-def maps_of_one(model: nn.Module, x: Tensor) -> Exhibit:
+def show_feature_maps(model: nn.Module, x: Tensor) -> Exhibit:
     """The strongest maps of the first, the middle and the last convolution for one image."""
-    names = convolutions(model)
+    names = list_convolutions(model)
     chosen = list(dict.fromkeys(names[i] for i in (0, len(names) // 2, -1)))
     shown, captions = [], []
     for name in chosen:
         a = as_maps(feature_maps(model, name, x), *x.shape[-2:])[0].clamp_min(0)
         best = a.flatten(1).amax(dim=1).argsort(descending=True)[:MAPS]
-        large = F.interpolate(scaled(a[best])[None], size=x.shape[-2:], mode="nearest")[0]
+        large = F.interpolate(rescale_heat(a[best])[None], size=x.shape[-2:], mode="nearest")[0]
         shown.append(large.cpu())
         captions += [f"{name}, map {int(k)}" for k in best]
     content = {"images": torch.cat(shown).numpy(), "captions": captions}
-    return Exhibit("images", "Feature maps", content, "What is left after the ReLU, for the first validation image.")
+    return Exhibit("images", "Feature maps", content, "Activations after the ReLU, for the first validation image.")
 
 
-def heat_of_mistakes(model: nn.Module, x: Tensor, pixels: Tensor, y: Tensor, labels: tuple[str, ...]) -> Exhibit:
-    """Where the model looked when it was most wrong: the image, and the heat for what it called it."""
+def show_heat(model: nn.Module, x: Tensor, pixels: Tensor, y: Tensor, labels: tuple[str, ...]) -> Exhibit:
+    """Where the model looked when it was most wrong: the image, and the heat for the predicted class."""
     with torch.no_grad():
         p = model(x).softmax(dim=1).cpu()
-    called = p.argmax(dim=1)
+    predicted = p.argmax(dim=1)
     lead = p.amax(dim=1) - p.gather(1, y[:, None])[:, 0]
     worst = lead.argsort(descending=True, stable=True)[:HEATED]
-    heat, how = heat_of(model, x[worst.to(x.device)], called[worst].to(x.device))
-    over = overlaid(pixels[worst], heat.cpu())
+    heat, how = find_heat(model, x[worst.to(x.device)], predicted[worst].to(x.device))
+    over = overlay_heat(pixels[worst], heat.cpu())
     plain = pixels[worst].mean(dim=1, keepdim=True).expand(-1, 3, -1, -1) if pixels.shape[1] == 1 else pixels[worst]
     both = torch.stack([plain, over], dim=1).flatten(0, 1)
     captions = []
     for i in worst.tolist():
-        captions += [f"{labels[int(y[i])]}", f"{labels[int(called[i])]} ({float(p[i].max()):.0%})"]
+        captions += [f"{labels[int(y[i])]}", f"{labels[int(predicted[i])]} ({float(p[i].max()):.0%})"]
     content = {"images": channels_last(both), "captions": captions}
-    note = f"Each image with its true class, then the heat for what it was called ({how}): red spoke most for it."
-    return Exhibit("images", "Heat maps of mistakes and closest calls", content, note)
+    note = f"Each image with its true class, then the evidence for the predicted one ({how}): red counts most."
+    return Exhibit("images", "Heat maps of the worst mistakes", content, note)
 
 
-def vectors(model: nn.Module, x: Tensor, y: Tensor, labels: tuple[str, ...]) -> Exhibit:
+def show_representations(model: nn.Module, x: Tensor, y: Tensor, labels: tuple[str, ...]) -> Exhibit:
     """The vectors before the head in two dimensions, a colour for each class."""
     by = "tsne" if len(x) > 30 else "pca"
-    points = plane(representations(model, x), by)  # type: ignore[arg-type]
+    points = project(representations(model, x), by)  # type: ignore[arg-type]
     content = {label: points[y == k].tolist() for k, label in enumerate(labels) if bool((y == k).any())}
-    note = "t-SNE: neighbours are neighbours, far distances mean nothing." if by == "tsne" else "Principal components."
-    return Exhibit("points", "Map of representations", content, f"The vectors before the head. {note}")
-
-
-def channels_last(x: Tensor) -> np.ndarray:
-    """(n, c, h, w) -> (n, h, w, 3), or (n, h, w) for one channel"""
-    found: np.ndarray = (x[:, 0] if x.shape[1] == 1 else x.movedim(1, -1)).cpu().numpy()
-    return found
+    note = (
+        "t-SNE: near points are near in the model; distances between clusters mean nothing."
+        if by == "tsne"
+        else "Principal components."
+    )
+    return Exhibit("points", "Representations", content, f"The vectors before the head. {note}")

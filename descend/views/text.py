@@ -1,4 +1,4 @@
-"""What a report shows of a model that reads text: the attention of every head, and how expected each token was."""
+"""What a model that reads text shows: samples, blanks filled in, the attention of every head, token probabilities."""
 
 from __future__ import annotations
 
@@ -7,37 +7,84 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.engine.protocol import Exhibit
+from descend.contracts import Exhibit
 from descend.nn.attention.maps import attention_maps
+from descend.sampling.fill import fill
+from descend.sampling.filters import TokenSampler
+from descend.sampling.generate import generate
+from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
 
-LOOKED = 32  # tokens of the attention pictures
+ATTENDED = 32  # tokens of the attention maps
 READ = 128  # tokens whose probabilities are shown
 LAYERS = 4  # at most, spread evenly from the first to the last
+WRITTEN = 160  # tokens of a sample
+PROMPTS = ("The ", "\n", "for ")
+BLANKS = (
+    "The [MASK] statement is used for",
+    "is a [MASK] of the class",
+    "raises a [MASK] exception if the",
+    "returns the value of the [MASK] argument",
+)
 
 
-def reading(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> list[Exhibit]:
-    """Both, of a language model that reads `tokens` (t); attention only where the model has any."""
-    tokens = tokens.long().to(next(model.parameters()).device)
-    seen = tokens[: min(LOOKED, model.config.context)]
-    look = attention(model, [tokenizer.decode([t]) for t in seen.tolist()], seen[None])
-    return [*look, probabilities(model, tokenizer, tokens[: min(READ, model.config.context) + 1])]
+def show_language_model(model: Any, tokenizer: Tokenizer, valid: Tensor) -> list[Exhibit]:
+    """Samples; attention where the model has any; and the probabilities of the tokens of a validation text (t)."""
+    tokens = valid[: READ + 1].long().to(next(model.parameters()).device)
+    seen = tokens[: min(ATTENDED, model.config.context)]
+    maps = show_attention(model, [tokenizer.decode([t]) for t in seen.tolist()], seen[None])
+    read = tokens[: min(READ, model.config.context) + 1]
+    return [*show_samples(model, tokenizer), *maps, show_probabilities(model, tokenizer, read)]
 
 
-def attention(model: Any, names: list[str], *inputs: Tensor) -> list[Exhibit]:
+def show_masked_model(model: Any, inputs: Inputs, valid: Tensor) -> list[Exhibit]:
+    """Blanks filled in, and where each head looks in a validation text: texts (n, t)."""
+    tokens = valid[:1, :ATTENDED].long().to(next(model.parameters()).device)
+    names = [inputs.tokenizer.decode([t]) for t in tokens[0].tolist()]
+    return [show_blanks(model, inputs), *show_attention(model, names, tokens)]
+
+
+def show_samples(model: Any, tokenizer: Tokenizer) -> list[Exhibit]:
+    """What the model writes after a few prompts."""
+    room, sampler = min(WRITTEN, model.config.context - 8), TokenSampler(temperature=0.8)
+    found = []
+    for i, prompt in enumerate(PROMPTS):
+        written = generate(model.decoder(), [tokenizer.encode(prompt)], room, sampler, seed=i)
+        found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0])}))
+    return found
+
+
+def show_blanks(model: Any, inputs: Inputs) -> Exhibit:
+    """What the model puts into a few blanks."""
+    where, rows = next(model.parameters()).device, []
+    for sentence in BLANKS:
+        before, _, after = sentence.partition("[MASK]")
+        encode = inputs.tokenizer.encode
+        tokens = torch.tensor(inputs.join([*encode(before.rstrip()), inputs.mask, *encode(after)]).tokens, device=where)
+        found = fill(model, tokens, inputs.mask)
+        words = [inputs.tokenizer.decode([token]) for token in found.tokens[0].tolist()]
+        shares = found.probabilities[0].tolist()
+        rows.append([sentence, "  ".join(f"{w.strip()} {p:.0%}" for w, p in zip(words, shares, strict=True))])
+    content = {"columns": ["text", "most likely tokens"], "rows": rows}
+    return Exhibit(
+        "table", "Fill in the blank", content, "The five most likely tokens for each blank, best checkpoint."
+    )
+
+
+def show_attention(model: Any, names: list[str], *inputs: Tensor) -> list[Exhibit]:
     """The weights of every head for the first text, a few of the layers."""
     maps = list(attention_maps(model, *inputs).items())
     if not maps:
         return []
     chosen = sorted({round(i) for i in torch.linspace(0, len(maps) - 1, min(LAYERS, len(maps))).tolist()})
     layers = {maps[i][0]: maps[i][1][0].float().cpu().numpy() for i in chosen}
-    note = "Each picture is one head: a row for each token that looks, a column for each that is looked at."
-    return [Exhibit("heads", "Attention", {"tokens": names, "layers": layers}, note)]
+    note = "One image for each head: a row for each query token, a column for each key token."
+    return [Exhibit("heads", "Attention maps", {"tokens": names, "layers": layers}, note)]
 
 
 @torch.no_grad()
-def probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhibit:
-    """p(w_t | w_<t) of a validation text, and the likeliest tokens at each place."""
+def show_probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhibit:
+    """p(w_t | w_<t) of a validation text, and the most likely tokens at each place."""
     p = model(tokens[None, :-1])[0].float().softmax(-1).cpu()
     best, follows = p.topk(min(4, p.shape[1])), tokens[1:].tolist()
     content = [
@@ -50,5 +97,5 @@ def probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhibit:
             zip(follows, zip(best.indices.tolist(), best.values.tolist(), strict=True), strict=True)
         )
     ]
-    note = "Validation text: the darker a token, the less it was expected. Hold the mouse over it for the likeliest."
+    note = "Validation text: the darker a token, the less likely it was. Hover over it for the most likely ones."
     return Exhibit("tokens", "Token probabilities", content, note)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from descend.errors import Mistake, nearest
-from descend.weights.layout import Layout, read_json
-from descend.weights.rules import Rule, find, place
+from descend.errors import Mistake
+from descend.weights.files import open_tensors
+from descend.weights.layout import read_json
+from descend.weights.reading import read_tensors
+from descend.weights.rules import Rule, rename_tensors
+from descend.weights.tensor_file import write_tensors
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
 SHARD_BYTES = 5 * 2**30
 
 
-def weight_files(folder: Path) -> list[Path]:
+def find_weights(folder: Path) -> list[Path]:
     """The safetensors files of a folder; a folder with pickles only is refused with the way to convert it."""
     if (folder / WEIGHTS).exists():
         return [folder / WEIGHTS]
@@ -44,85 +44,19 @@ def weight_files(folder: Path) -> list[Path]:
     raise Mistake(f"{folder} holds no {WEIGHTS}; is it a model folder?")
 
 
-def _tensors(files: list[Path]) -> Iterator[tuple[str, Tensor, Path]]:
-    for path in files:
-        try:
-            with safe_open(path, framework="pt") as file:
-                for key in file.keys():  # noqa: SIM118  (not a dict)
-                    yield key, file.get_tensor(key), path
-        except SafetensorError as error:
-            raise Mistake(f"{path} is damaged or not a safetensors file: {error}") from None
+def read_weights(model: nn.Module, rules: Sequence[Rule], folder: Path, prefix: str = "") -> None:
+    """Copy a folder's tensors into the model, shard by shard (`weights.reading`)."""
+    read_tensors(model, rules, [open_tensors(path) for path in find_weights(folder)], prefix)
 
 
-def read_weights(model: nn.Module, rules: list[Rule], layout: Layout, folder: Path) -> None:
-    """Copy a folder's tensors into the model. A missing, unknown or mis-shaped key is a mistake that names it."""
-    state = model.state_dict()
-    waiting = {name: pieces(name, tensor, rules) for name, tensor in state.items()}
-    parts = {name.partition(".")[0] for name in state}
-    tied: list[tuple[str, str, Tensor]] = []
-    seen: dict[str, str] = {}  # the file's key -> ours
-    for key, tensor, path in _tensors(weight_files(folder)):
-        found = find(key, rules, "theirs") or find(layout.bare_prefix + key, rules, "theirs")
-        if found is None:
-            known = [rule.theirs for rule in rules]
-            raise Mistake(f"{path}: unknown key {key!r} for {type(model).__name__}.{nearest(key, known)}")
-        rule, other = found
-        if rule.same_as and (not rule.ours or other not in state):
-            tied.append((key, rule.same_as if rule.ours else other, tensor))
-            continue
-        if not rule.ours:
-            continue
-        if other.partition(".")[0] not in parts:
-            continue  # of a head that this class of the family does not have
-        at = place(rule, key, layout.bare_prefix) if rule.stacked else 0
-        if other not in state or (rule.stacked and at >= len(state[other])):
-            raise Mistake(f"{path}: key {key!r} is beyond this model; config.json says it is smaller")
-        to = state[other][at] if rule.stacked else state[other]
-        tensor = rule.load(tensor)
-        if tensor.shape != to.shape:
-            raise Mistake(
-                f"{path}: key {key!r} has shape {tuple(rule.save(tensor).shape)}, "
-                f"config.json asks for {tuple(rule.save(to).shape)}"
-            )
-        to.copy_(tensor)
-        waiting[other] -= 1
-        seen[key] = seen[layout.bare_prefix + key.removeprefix(layout.bare_prefix)] = other
-    missing = [name for name, count in waiting.items() if count > 0]
-    if missing:
-        names = sorted(found[1] for name in missing if (found := find(name, rules, "ours")))
-        raise Mistake(f"{folder}: missing key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else ""))
-    for key, twin, tensor in tied:
-        if twin in seen and not torch.equal(tensor.to(state[seen[twin]].dtype), state[seen[twin]]):
-            raise Mistake(
-                f"{folder}: {key!r} differs from {twin!r}; this model ties the two, untied weights do not fit"
-            )
+def write_weights(
+    state: Mapping[str, Tensor], rules: Sequence[Rule], folder: Path, shard_bytes: int = SHARD_BYTES
+) -> dict[str, dict[str, Tensor]]:
+    """Write a state dict under the public names, in shards of at most `shard_bytes` when it is larger.
 
-
-def pieces(name: str, tensor: Tensor, rules: list[Rule]) -> int:
-    """How many tensors of the file make this one; without a rule the list of the model is wrong."""
-    found = find(name, rules, "ours")
-    if found is None:
-        raise KeyError(f"no key rule for {name!r}: add one to KEYS")
-    return len(tensor) if found[0].stacked else 1
-
-
-def public(state: Mapping[str, Tensor], rules: list[Rule]) -> dict[str, Tensor]:
-    """The tensors under their public names, as a file has them."""
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in state.items():
-        found = find(name, rules, "ours")
-        if found is None:
-            raise KeyError(f"no key rule for {name!r}: add one to KEYS")
-        parts = {found[1]: tensor}
-        if found[0].stacked:
-            parts = {found[1].replace("{}", str(i)): part for i, part in enumerate(tensor.unbind(0))}
-        tensors |= {key: found[0].save(part.detach()).cpu().contiguous() for key, part in parts.items()}
-    return tensors
-
-
-def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, shard_bytes: int = SHARD_BYTES) -> None:
-    """Write a state dict under the public names, in shards of at most `shard_bytes` when it is larger."""
-    tensors = public(state, rules)
+    Returns what each file holds: views of the state's tensors where their numbers are written as they are.
+    """
+    tensors = rename_tensors(state, rules)
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for key, tensor in tensors.items():
@@ -132,15 +66,15 @@ def write_weights(state: Mapping[str, Tensor], rules: list[Rule], folder: Path, 
         shards[-1][key] = tensor
         size += tensor.nbytes
     if len(shards) == 1:
-        save_file(shards[0], folder / WEIGHTS, metadata={"format": "pt"})
-        return
-    weight_map: dict[str, str] = {}
-    for i, shard in enumerate(shards, start=1):
-        name = f"model-{i:05d}-of-{len(shards):05d}.safetensors"
-        save_file(shard, folder / name, metadata={"format": "pt"})
-        weight_map |= dict.fromkeys(shard, name)
-    total = sum(tensor.nbytes for tensor in tensors.values())
-    write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": weight_map})
+        written = {WEIGHTS: shards[0]}
+    else:
+        written = {f"model-{i:05d}-of-{len(shards):05d}.safetensors": shard for i, shard in enumerate(shards, start=1)}
+        weight_map = {key: name for name, shard in written.items() for key in shard}
+        total = sum(tensor.nbytes for tensor in tensors.values())
+        write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": weight_map})
+    for name, shard in written.items():
+        write_tensors(folder / name, shard, metadata={"format": "pt"})
+    return written
 
 
 def write_json(path: Path, value: object) -> None:

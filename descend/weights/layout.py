@@ -18,13 +18,13 @@ Config = TypeVar("Config")
 class Layout:
     """How a model's configuration is written.
 
-    `fields` maps ours to theirs; with several names the first is read and all are written. A field that the file leaves
-    out takes our default, so the dataclass must have the defaults of the published format. `fixed` lists settings that
-    this code computes in one way only: another value in the file is refused, never ignored.
+    `fields` maps ours to theirs; with several names the first is read and all are written; none: they have our names.
+    A field that the file leaves out takes our default, so the dataclass must have the defaults of the published format.
+    `fixed` lists settings that this code computes in one way only: another value in the file is refused, never ignored.
     """
 
     architecture: str
-    fields: dict[str, str | tuple[str, ...]]
+    fields: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
     fixed: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)  # ours -> a class with `read(values)` and `written()`
     older: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values  # brings an older file up to date
@@ -52,7 +52,7 @@ def config_from_json(config_class: type[Config], layout: Layout, values: dict[st
             raise Mistake(f"{path}: {name} = {values[name]!r} is not supported, only {expected!r}")
     ours: dict[str, Any] = {}
     try:
-        for name, theirs in layout.fields.items():
+        for name, theirs in named_fields(config_class, layout).items():
             first = theirs if isinstance(theirs, str) else theirs[0]
             if first in values:
                 ours[name] = layout.parts[name].read(values[first]) if name in layout.parts else values[first]
@@ -68,11 +68,18 @@ def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> 
         "model_type": model_type,
         "dtype": dtype,
     }
-    for name, theirs in layout.fields.items():
+    for name, theirs in named_fields(type(config), layout).items():
         for key in (theirs,) if isinstance(theirs, str) else theirs:
             value = getattr(config, name)
             values[key] = value.written() if name in layout.parts else value
-    unnamed = {f.name for f in dataclasses.fields(config)} - set(layout.fields)
-    if unnamed:
-        raise TypeError(f"{type(config).__name__}: no name in the file for {sorted(unnamed)}")
     return values | layout.fixed
+
+
+def named_fields(config_class: type, layout: Layout) -> dict[str, str | tuple[str, ...]]:
+    """Every field of the config and its name, or names, in the file."""
+    ours = [f.name for f in dataclasses.fields(config_class)]
+    if not layout.fields:
+        return {name: name for name in ours}
+    if unnamed := sorted(set(ours) - set(layout.fields)):
+        raise TypeError(f"{config_class.__name__}: no name in the file for {unnamed}")
+    return layout.fields

@@ -6,14 +6,17 @@
     drop("transformer.h.{}.attn.bias")                                           a buffer of the other side
     stack("h.{}.experts.up", "h.{}.experts.{}.up.weight")       the last number is a place in our tensor's first axis
     untied("head.weight", "lm_head.weight", "wte.weight")       a rename, or a tie where our model has no such tensor
+    copied("head.weight", "lm_head.weight", "wte.weight")       an `untied` that files leave out when it is equal
+    subtree("image", "vision")                                  every tensor below a name
 
-`{}` stands for a layer number. Reading and writing follow the same lines, so the two ways cannot drift apart.
+`{}` stands for a layer number. Reading and writing follow the same lines, so the two ways cannot drift apart. A model
+file without a table has its own names in the file: `same_names`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -37,11 +40,17 @@ class Rule:
     save: Callable[[Tensor], Tensor] = _same
     same_as: str = ""  # for a tied matrix: the key in the file that it repeats
     stacked: bool = False  # the file has one tensor for each place of our first axis
+    left_out: bool = False  # the file may leave it out when it is equal to `same_as`
 
 
 def rename(ours: str, theirs: str) -> Rule:
     """The same tensor under another name."""
     return Rule(ours, theirs)
+
+
+def rename_pair(ours: str, theirs: str) -> list[Rule]:
+    """A layer's weight and bias."""
+    return [rename(f"{ours}.{p}", f"{theirs}.{p}") for p in ("weight", "bias")]
 
 
 def transpose(ours: str, theirs: str) -> Rule:
@@ -59,9 +68,19 @@ def untied(ours: str, theirs: str, same_as: str) -> Rule:
     return Rule(ours, theirs, same_as=same_as)
 
 
+def copied(ours: str, theirs: str, same_as: str) -> Rule:
+    """As `untied`, but a file without the key means a matrix of its own that is equal to the other one."""
+    return Rule(ours, theirs, same_as=same_as, left_out=True)
+
+
 def stack(ours: str, theirs: str) -> Rule:
     """One tensor here, a tensor for each place of its first axis in the file: `theirs` has one more `{}`, the last."""
     return Rule(ours, theirs, stacked=True)
+
+
+def subtree(ours: str, theirs: str = "") -> Rule:
+    """Every tensor below a name; without a second one it has the same name in the file."""
+    return Rule(f"{ours}.{{*}}", f"{theirs or ours}.{{*}}")
 
 
 def drop(theirs: str) -> Rule:
@@ -77,9 +96,9 @@ def batch_norm(ours: str, theirs: str) -> list[Rule]:
     return [rename(f"{ours}.{name}", f"{theirs}.{name}") for name in BATCH_NORM]
 
 
-def _fill(pattern: str, numbers: Iterable[str]) -> str:
-    for number in numbers:
-        pattern = pattern.replace("{}", number, 1)
+def _fill(pattern: str, found: Iterable[str]) -> str:
+    for part in found:
+        pattern = re.sub(r"\{\*?\}", part, pattern, count=1)
     return pattern
 
 
@@ -93,13 +112,43 @@ def find(key: str, rules: Iterable[Rule], side: str) -> tuple[Rule, str] | None:
     return None
 
 
-def place(rule: Rule, key: str, bare_prefix: str = "") -> int:
+def place(rule: Rule, key: str) -> int:
     """Where a tensor of the file belongs in the stack, by the last number of its key."""
-    return int((_numbers(rule.theirs, key) or _numbers(rule.theirs, bare_prefix + key) or ["0"])[-1])
+    return int((_numbers(rule.theirs, key) or ["0"])[-1])
+
+
+def same_names(names: Iterable[str]) -> list[Rule]:
+    """The rules of a model whose tensors have the same names in the file."""
+    return [rename(name, name) for name in names]
+
+
+def count_pieces(name: str, tensor: Tensor, rules: Iterable[Rule]) -> int:
+    """How many tensors of the file make this one."""
+    return len(tensor) if find_own(name, rules)[0].stacked else 1
+
+
+def find_own(name: str, rules: Iterable[Rule]) -> tuple[Rule, str]:
+    """The rule of a tensor of the model and its name in the file; without a rule the table of the model is wrong."""
+    found = find(name, rules, "ours")
+    if found is None:
+        raise KeyError(f"no key rule for {name!r}: add one to KEYS")
+    return found
+
+
+def rename_tensors(state: Mapping[str, Tensor], rules: Iterable[Rule]) -> dict[str, Tensor]:
+    """The tensors under their public names and in their public shapes: views of ours where there is no more to it."""
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in state.items():
+        rule, theirs = find_own(name, rules)
+        parts = {theirs: tensor}
+        if rule.stacked:
+            parts = {theirs.replace("{}", str(i)): part for i, part in enumerate(tensor.unbind(0))}
+        tensors |= {key: rule.save(part.detach()).cpu() for key, part in parts.items()}
+    return tensors
 
 
 def _numbers(pattern: str, key: str) -> list[str] | None:
-    if "{}" not in pattern:
+    if "{" not in pattern:
         return [] if pattern and pattern == key else None
-    match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)"), key)
+    match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)").replace(r"\{\*\}", "(.+)"), key)
     return None if match is None else list(match.groups())

@@ -42,12 +42,14 @@ def plain() -> tuple[Tensor, ...]:
     return torch.autograd.grad(end[0].sum(), leaves)
 
 
+@pytest.mark.system("gradient-checkpointing", "identical")
 @pytest.mark.parametrize("segments", [1, 2, 3, 4, 7, 16])
 def test_gradients_are_identical(segments: int) -> None:
     for ours, theirs in zip(run(segments).gradients, plain(), strict=True):
         assert torch.equal(ours, theirs)
 
 
+@pytest.mark.system("gradient-checkpointing", "counted")
 def test_what_is_kept_and_what_is_computed_again() -> None:
     whole, roots = run(1), run(4)
     assert (whole.forwards, whole.kept) == (DEPTH, 1 + DEPTH)
@@ -58,6 +60,7 @@ def test_what_is_kept_and_what_is_computed_again() -> None:
     assert torch.equal(whole.outputs[0], roots.outputs[0])
 
 
+@pytest.mark.system("gradient-checkpointing", "identical")
 def test_torchs_own_checkpointing_agrees() -> None:
     random = torch.Generator().manual_seed(0)
     weights = [torch.randn(8, 8, generator=random, dtype=torch.float64).requires_grad_() for _ in range(6)]

@@ -32,6 +32,7 @@ def book() -> Graph:
     return graph
 
 
+@pytest.mark.system("computational-graph", "printed")
 @GRAPH
 def test_the_example_of_mf() -> None:
     graph = book()
@@ -40,6 +41,7 @@ def test_the_example_of_mf() -> None:
     assert str(graph) == "x1: input\nx2: input\nv3 = add(x1, x2)\nv4 = mul(v3, x1)"
 
 
+@pytest.mark.system("computational-graph", "cycles")
 @GRAPH
 def test_cycles_and_missing_pieces_are_refused() -> None:
     graph = book()
@@ -69,6 +71,7 @@ def unit() -> Primitive:
     )
 
 
+@pytest.mark.system("computational-graph", "granularity")
 @GRAPH
 def test_fine_and_coarse_graphs_agree() -> None:
     fine, coarse = Graph(), Graph()
@@ -90,6 +93,7 @@ def test_fine_and_coarse_graphs_agree() -> None:
         close(a, c)
 
 
+@pytest.mark.system("computational-graph", "unrolled-loop")
 @GRAPH
 def test_an_unrolled_loop_is_the_explicit_product() -> None:
     """h_t = tanh(W h_{t-1} + x_t) for T steps; the gradient of the shared W sums over the steps."""
@@ -124,6 +128,8 @@ def random_graph(program: list[tuple[int, int, int]]) -> tuple[Graph, str]:
 PROGRAMS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=7)
 
 
+@pytest.mark.system("path-sum-chain-rule", "enumeration")
+@pytest.mark.system("computational-graph", "cycles", "any-dag")
 @GRAPH
 @PATHS
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -148,6 +154,7 @@ def test_random_graphs(program: list[tuple[int, int, int]]) -> None:
         assert count(graph, name, last) == len(list(paths(graph, name, last)))
 
 
+@pytest.mark.system("path-sum-chain-rule", "split")
 @PATHS
 def test_the_two_paths_of_mf_and_the_six_of_vom() -> None:
     """L = y²: 140 = 100 (direct) + 40 (through v₃). VOM 2.5.6: 2 · 3 = 6 along one path."""
@@ -166,6 +173,7 @@ def test_the_two_paths_of_mf_and_the_six_of_vom() -> None:
     assert path_sum(chain, values, "x", y.name).item() == 6
 
 
+@pytest.mark.system("path-sum-chain-rule", "enumeration")
 @PATHS
 def test_paths_through_tensors_multiply_jacobians() -> None:
     graph = Graph()
@@ -177,6 +185,7 @@ def test_paths_through_tensors_multiply_jacobians() -> None:
     close(path_sum(graph, values, "x", out.name), j)
 
 
+@pytest.mark.system("path-sum-chain-rule", "exponential")
 @PATHS
 def test_the_number_of_paths_can_be_exponential() -> None:
     graph = Graph()

@@ -19,6 +19,7 @@ def energy(x: Tensor) -> Tensor:
 X = torch.tensor([0.3, -0.8, 1.2], dtype=torch.float64)
 
 
+@pytest.mark.system("hessian-and-hvp", "full", "diagonal")
 def test_against_torch_and_finite_differences() -> None:
     h = hessian(energy, X)
     close(h, torch.autograd.functional.hessian(energy, X))
@@ -30,6 +31,7 @@ def test_against_torch_and_finite_differences() -> None:
     close(h, torch.stack(columns, 1), loosen=10)  # central differences are good to 1e-9
 
 
+@pytest.mark.system("hessian-and-hvp", "product")
 def test_the_product_does_without_the_matrix() -> None:
     v = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
     close(hvp(energy, X, v), hessian(energy, X) @ v)
@@ -38,6 +40,7 @@ def test_the_product_does_without_the_matrix() -> None:
     close(hvp(lambda x: (x**4).sum(), many, torch.ones_like(many)), 12 * many**2)
 
 
+@pytest.mark.system("hessian-and-hvp", "diagonal")
 def test_parameters_of_any_shape() -> None:
     w = torch.arange(6, dtype=torch.float64).view(2, 3) / 6
     h = hessian(lambda m: m.tanh().sum() ** 2, w)
@@ -45,6 +48,7 @@ def test_parameters_of_any_shape() -> None:
     close(diagonal(lambda m: m.tanh().sum() ** 2, w), h.diagonal().view(2, 3))
 
 
+@pytest.mark.system("hessian-and-hvp", "off-diagonal")
 def test_an_axis_aligned_ellipse_has_zero_off_diagonals() -> None:
     """Erratum of DLN; turned by 45° the same ellipse has them, with the same condition number."""
     straight = torch.tensor([1.0, 100.0], dtype=torch.float64).diag()

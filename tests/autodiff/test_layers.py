@@ -33,6 +33,7 @@ def test_gradients_are_autograds() -> None:
         close(ours, oracle)
 
 
+@pytest.mark.system("mlp-backpropagation", "layer-objects")
 def test_it_trains_without_autograd() -> None:
     layers, x = network(1)
     target = (x[:, :1] * x[:, 1:]).tanh()

@@ -32,12 +32,14 @@ def check(primitive: Primitive, inputs: list[Tensor]) -> None:
     close((y_bar * y_dot).sum(), sum((a * t).sum() for a, t in zip(ours, tangents, strict=True)))
 
 
+@pytest.mark.system("vjp-and-jvp-primitives", "vjp", "jvp")
 @pytest.mark.parametrize("name", sorted(PRIMITIVES))
 def test_products_of_every_primitive(name: str) -> None:
     shapes = [(3, 4), (4, 2)] if name == "matmul" else [(3, 4)] * (2 if name in TWO else 1)
     check(PRIMITIVES[name], [positive(*shape, seed=i) for i, shape in enumerate(shapes)])
 
 
+@pytest.mark.system("vjp-and-jvp-primitives", "vjp")
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.sampled_from([ADD, SUB, MUL, DIV]), st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=3))
 def test_broadcasting(primitive: Primitive, axes: list[tuple[int, int]]) -> None:
@@ -48,6 +50,7 @@ def test_broadcasting(primitive: Primitive, axes: list[tuple[int, int]]) -> None
     check(primitive, [positive(2, *a, seed=1), positive(*b, seed=2)])
 
 
+@pytest.mark.system("vjp-and-jvp-primitives", "vjp")
 @pytest.mark.parametrize(
     ("a", "b"),
     [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((5, 3, 4), (4, 2)), ((3, 4), (5, 4, 2)), ((2, 3, 4), (4,))],
@@ -56,6 +59,7 @@ def test_matmul_of_vectors_and_stacks(a: tuple[int, ...], b: tuple[int, ...]) ->
     check(MATMUL, [positive(*a, seed=1), positive(*b, seed=2)])
 
 
+@pytest.mark.system("vjp-and-jvp-primitives", "chain")
 def test_a_chain_of_jacobians() -> None:
     """VOM 2.5.8: h = (x₁+x₂, x₁−x₂), L = ‖h‖², x = (3, 1); then a longer chain against J₁ᵀ..J_Lᵀ g."""
     j = torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.system("reverse-mode-autodiff")
 UNARY = {TANH: torch.tanh, SIN: torch.sin, SIGMOID: torch.sigmoid, EXP: lambda x: (0.1 * x).exp(), RELU: torch.relu}
 
 
+@pytest.mark.system("reverse-mode-autodiff", "fan-out")
 def test_the_adjoints_of_mf() -> None:
     """L = y², y = (x₁ + x₂) x₁ at (2, 3): 140 = 100 + 40, and 40."""
     x1, x2 = Value(2, requires_grad=True), Value(3, requires_grad=True)
@@ -27,6 +28,7 @@ def test_the_adjoints_of_mf() -> None:
     assert [v.grad.item() for v in (y, v3, x1, x2) if v.grad is not None] == [20, 40, 140, 40]
 
 
+@pytest.mark.system("reverse-mode-autodiff", "fan-out")
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=8))
 def test_random_expressions(program: list[tuple[int, int, int]]) -> None:
@@ -51,6 +53,7 @@ def test_random_expressions(program: list[tuple[int, int, int]]) -> None:
         torch.testing.assert_close(ours[0].grad, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.system("reverse-mode-autodiff", "tape", "both-graphs-printed")
 def test_names_and_what_is_not_tracked() -> None:
     x, c = Value(2.0, requires_grad=True), Value(3.0)
     free = c * c
@@ -92,6 +95,7 @@ def test_mistakes() -> None:
         Value(1.0).backward()
 
 
+@pytest.mark.system("reverse-mode-autodiff", "trains-mlp")
 def test_it_trains_a_network() -> None:
     """Two interleaved classes that no line separates: all of them right after training, from the tape alone."""
     random = torch.Generator().manual_seed(0)
@@ -113,6 +117,7 @@ def test_it_trains_a_network() -> None:
     assert (logits.data.argmax(1) == y.argmax(1)).all()
 
 
+@pytest.mark.system("reverse-mode-autodiff", "trains-mlp")
 def test_mlp_gradients_equal_torchs() -> None:
     random = torch.Generator().manual_seed(1)
     x, *tensors = (torch.randn(s, generator=random, dtype=torch.float64) for s in ((5, 3), (3, 4), (4,), (4, 2)))

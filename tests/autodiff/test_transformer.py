@@ -29,6 +29,7 @@ def tokens() -> tuple[Tensor, Tensor, Tensor]:
     return source, target[:, :-1], target[:, 1:]
 
 
+@pytest.mark.system("transformer-manual-backward", "every-gradient")
 @pytest.mark.parametrize("masked", [False, True])
 def test_every_gradient_equals_autograd(masked: bool) -> None:
     p = initial(SIZES, seed=0)
@@ -44,6 +45,7 @@ def test_every_gradient_equals_autograd(masked: bool) -> None:
     assert min(theirs[name].abs().max().item() for name in p) > 1e-6, "a gradient of 0 would prove nothing"
 
 
+@pytest.mark.system("transformer-manual-backward", "encoder-sum")
 def test_the_encoder_collects_from_every_decoder_block() -> None:
     """Without the share of one block the gradient of X_enc is another one."""
     p = initial(SIZES, seed=1)
@@ -72,6 +74,7 @@ def load_attention(layer: torch.nn.MultiheadAttention, p: Parameters, name: str)
     layer.out_proj.bias.zero_()
 
 
+@pytest.mark.system("transformer-manual-backward", "torch-blocks")
 def test_the_blocks_are_torchs() -> None:
     """The forward pass is the post-norm encoder and decoder layer of torch with copied weights."""
     p, d = initial(SIZES, seed=2), SIZES.width
@@ -94,6 +97,7 @@ def test_the_blocks_are_torchs() -> None:
         close(decoder_block(p, "decoder.0", y, x, SIZES.heads, None)[0], decoder(y, x, tgt_mask=causal))
 
 
+@pytest.mark.system("transformer-manual-backward", "trains")
 def test_it_trains_by_hand() -> None:
     """Copy the source, without autograd: the loss falls to a twentieth."""
     p = initial(Sizes(depth=1), seed=3)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from descend.catalog.claims import PACKAGE, Claim, claims, claims_in, without_claims
-from descend.catalog.run import all_written, written
-from descend.catalog.systems import entries, examples, families, system, systems
-from descend.errors import Mistake
+from descend.catalog.proof import proofs
+from descend.catalog.run import load_all_examples, load_examples
+from descend.catalog.systems import entries, examples, families, systems
 
 SOURCE = '''"""A file.
 
@@ -89,7 +89,7 @@ def test_an_example_finds_its_system(worked: str, slug: str) -> None:
 
 
 def test_every_written_example_is_in_its_family_once() -> None:
-    computed = [(family, worked) for family in families() for worked in written(family)[0]]
+    computed = [(family, worked) for family in families() for worked in load_examples(family)[0]]
     strangers = [worked for _, worked in computed if worked not in examples()]
     assert not strangers
     assert [k for k, n in Counter(worked for _, worked in computed).items() if n > 1] == []
@@ -99,16 +99,19 @@ def test_every_written_example_is_in_its_family_once() -> None:
         assert systems()[slug].family == family, f"{worked} belongs to {systems()[slug].family}"
 
 
+def test_every_example_of_a_proven_system_is_computed_or_set_aside() -> None:
+    computed, aside = load_all_examples()
+    proven = {slug for slug, proof in proofs().items() if proof.proves()}
+    assert proven, "the record of proof is empty"
+    theirs = [e for e in examples().values() if e.system in proven]
+    assert [f"{e.id} of {e.system}" for e in theirs if e.id not in computed and e.id not in aside] == []
+
+
 def test_what_is_set_aside_has_a_reason_and_is_not_computed() -> None:
-    computed, aside = all_written()
+    computed, aside = load_all_examples()
     for name, reason in aside.items():
         worked, _, key = name.partition(":")
         assert worked in examples(), name
         assert len(reason.split()) > 3, f"{name}: a reason is a sentence"
         assert not key or key in examples()[worked].recomputed, name
         assert bool(key) == (worked in computed), f"{name}: set aside and computed, or a key of nothing"
-
-
-def test_a_misspelt_slug_names_the_nearest() -> None:
-    with pytest.raises(Mistake, match="scaled-dot-product-attention"):
-        system("scaled-dot-atention")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from descend.catalog.run import all_written, compare, plain, run, same
+from descend.catalog.demands import demands
+from descend.catalog.run import compare, load_all_examples, plain, run, same
 from descend.catalog.systems import examples
 
-COMPUTED, ASIDE = all_written()
+COMPUTED, ASIDE = load_all_examples()
 
 
 def case(worked: str) -> object:
+    """An example proves the core of its system, and the demands that name it."""
     system = examples()[worked].system
-    return pytest.param(worked, marks=pytest.mark.system(system), id=worked)
+    assert system is not None
+    shown = [d.name for d in demands().get(system, {}).values() if worked in d.examples]
+    marks = [pytest.mark.system(system), *(pytest.mark.system(system, demand) for demand in shown)]
+    return pytest.param(worked, marks=marks, id=worked)
 
 
 @pytest.mark.parametrize("worked", [case(worked) for worked in COMPUTED])

@@ -32,6 +32,7 @@ def points(n: int, d: int, seed: int) -> Tensor:
     return torch.rand(n, d, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.mark.system("bayesian-optimization", "process")
 @pytest.mark.parametrize(
     ("ours", "theirs"), [(squared_exponential, RBF), (matern52, functools.partial(Matern, nu=2.5))]
 )
@@ -48,6 +49,7 @@ def test_posterior_against_scikit_learn(ours: Any, theirs: Any) -> None:
     close(ours(h, query, lengths, 1.7), kernel(h.numpy(), query.numpy()))
 
 
+@pytest.mark.system("bayesian-optimization", "process")
 def test_interpolates_and_returns_to_the_prior() -> None:
     h = torch.linspace(0, 3, 5, dtype=torch.float64)[:, None]
     f = torch.tensor([1.0, 0.2, 0.8, -0.5, 0.1], dtype=torch.float64)
@@ -59,6 +61,7 @@ def test_interpolates_and_returns_to_the_prior() -> None:
     assert s.item() == pytest.approx(1)
 
 
+@pytest.mark.system("bayesian-optimization", "improvement")
 def test_expected_improvement_against_monte_carlo() -> None:
     mu = torch.tensor([0.3, 0.1, -0.2, 1.0], dtype=torch.float64)
     s = torch.tensor([0.5, 0.01, 0.2, 0.9], dtype=torch.float64)
@@ -68,6 +71,7 @@ def test_expected_improvement_against_monte_carlo() -> None:
     assert ((expected_improvement(mu, s, 0.15) - gains.mean(0)).abs() < 4 * error).all()
 
 
+@pytest.mark.system("bayesian-optimization", "improvement")
 def test_expected_improvement_is_never_negative_and_has_its_limits() -> None:
     mu = torch.linspace(-60, 60, 241, dtype=torch.float64)
     ei = expected_improvement(mu, torch.ones_like(mu), 0.0)
@@ -88,6 +92,7 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda q: posterior(h, f.detach(), q)[1], query)
 
 
+@pytest.mark.system("bayesian-optimization", "loop")
 @pytest.mark.parametrize("kernel", [squared_exponential, matern52])
 def test_finds_the_lowest_point_of_a_line(kernel: Any) -> None:
     x = torch.linspace(0, 6, 241, dtype=torch.float64)[:, None]
@@ -97,6 +102,7 @@ def test_finds_the_lowest_point_of_a_line(kernel: Any) -> None:
     assert len(h) == len(scores) == 14
 
 
+@pytest.mark.system("bayesian-optimization", "loop")
 def test_needs_fewer_trials_than_random_search_in_the_plane() -> None:
     side = torch.linspace(0, 1, 25, dtype=torch.float64)
     plane = torch.cartesian_prod(side, side)

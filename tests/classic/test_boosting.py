@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from torch import Tensor
 from torch.nn import functional as F
 
-from descend.classic.boosting import Stump, adaboost, best_stump, reweighted
+from descend.classic.boosting import Stump, adaboost, best_stump, reweigh
 from descend.classic.gradient_boosting import GradientBoosting, Tree, leaf_value
 from descend.errors import Mistake
 from tests.close import close
@@ -52,6 +52,7 @@ def test_adaboost_is_scikit_learns() -> None:
         assert torch.equal(margin.sign(), torch.from_numpy(decided))
 
 
+@pytest.mark.system("boosting", "reweighting")
 def test_weights_follow_mistakes() -> None:
     """Wrong cases gain weight, right ones lose it, and the learner just made is worth nothing on the new weights."""
     x, y = cancer()
@@ -64,6 +65,7 @@ def test_weights_follow_mistakes() -> None:
         close(after[wrong].sum(), torch.tensor(0.5, dtype=torch.float64))
 
 
+@pytest.mark.system("boosting", "reweighting")
 def test_training_error_falls_below_its_bound() -> None:
     x, y = cancer()
     model = adaboost(x, y, 40)
@@ -95,7 +97,7 @@ def test_a_perfect_learner_stands_alone() -> None:
     model = adaboost(x, y, 5)
     assert len(model.learners) == 1
     assert torch.equal(model(x), y)
-    close(reweighted(torch.tensor([0.5, 0.5]), math.log(2), torch.ones(2), torch.tensor([1.0, -1.0])), [0.2, 0.8])
+    close(reweigh(torch.tensor([0.5, 0.5]), math.log(2), torch.ones(2), torch.tensor([1.0, -1.0])), [0.2, 0.8])
     with pytest.raises(Mistake, match="-1 and \\+1"):
         adaboost(x, torch.tensor([0.0, 1.0, 1.0]), 5)
 
@@ -113,6 +115,7 @@ def test_regression_is_scikit_learns(depth: int) -> None:
         close(stage, expected, loosen=1e3)
 
 
+@pytest.mark.system("boosting", "residuals")
 def test_one_round_is_a_tree_on_the_residuals() -> None:
     x, y = diabetes()
     model = GradientBoosting(rounds=1, depth=2, rate=1.0, lam=0.0).regress(x, y)
@@ -131,6 +134,7 @@ def binned() -> tuple[Tensor, Tensor]:
 SAME = {"max_iter": 8, "max_depth": 2, "learning_rate": 0.3, "l2_regularization": 1.5, "min_samples_leaf": 1}
 
 
+@pytest.mark.system("boosting", "second-order")
 def test_second_order_leaves_are_scikit_learns() -> None:
     """The histogram learner has the same gain and leaf −G/(H + λ), in float32."""
     x, y = binned()
@@ -143,6 +147,7 @@ def test_second_order_leaves_are_scikit_learns() -> None:
     assert (ours.regress(x, target)(x) - torch.from_numpy(theirs.predict(x))).abs().max() < 1e-4
 
 
+@pytest.mark.system("boosting", "second-order")
 def test_training_loss_falls_at_every_round() -> None:
     x, y = diabetes()
     stages = GradientBoosting(rounds=30, depth=2).regress(x, y).stages(x)

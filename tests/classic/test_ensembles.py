@@ -20,6 +20,7 @@ from tests.close import close
 
 
 @pytest.mark.system("ensembles-and-bagging")
+@pytest.mark.system("ensembles-and-bagging", "ambiguity")
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
 def test_error_is_mean_error_minus_disagreement(m: int, n: int, seed: int) -> None:
@@ -39,6 +40,7 @@ def test_a_good_member_can_beat_the_ensemble() -> None:
 
 
 @pytest.mark.system("ensembles-and-bagging")
+@pytest.mark.system("ensembles-and-bagging", "average-and-vote")
 def test_mean_and_vote() -> None:
     p = torch.tensor([[[0.6, 0.4, 0.0]], [[0.6, 0.4, 0.0]], [[0.0, 0.9, 0.1]]])
     ensemble = Ensemble([lambda x, p=p: p for p in p])
@@ -50,6 +52,7 @@ def test_mean_and_vote() -> None:
 
 
 @pytest.mark.system("ensembles-and-bagging")
+@pytest.mark.system("ensembles-and-bagging", "bootstrap")
 def test_bootstrap() -> None:
     """Of equal size, with replacement; a share 1 − (1 − 1/n)ⁿ is distinct."""
     random = torch.Generator().manual_seed(0)
@@ -70,6 +73,7 @@ def tree(x: Tensor, y: Tensor) -> object:
 
 
 @pytest.mark.system("ensembles-and-bagging")
+@pytest.mark.system("ensembles-and-bagging", "variance")
 def test_bagging_lowers_the_variance() -> None:
     """Of the prediction over fresh training sets, and the error with it."""
     random = torch.Generator().manual_seed(0)
@@ -96,6 +100,7 @@ def test_out_of_bag_by_hand() -> None:
 
 
 @pytest.mark.system("random-forest")
+@pytest.mark.system("random-forest", "out-of-bag")
 def test_out_of_bag_is_scikit_learns() -> None:
     """Its trees and its bags in our ensemble give its out-of-bag probabilities and its predictions."""
     x, y = load_breast_cancer(return_X_y=True)
@@ -108,6 +113,7 @@ def test_out_of_bag_is_scikit_learns() -> None:
 
 
 @pytest.mark.system("random-forest")
+@pytest.mark.system("random-forest", "tables", "better-than-a-tree", "out-of-bag")
 def test_classifying_forest() -> None:
     """Better than one tree, as good as scikit-learn's, and the out-of-bag estimate is near the test accuracy."""
     x, y = (torch.from_numpy(a) for a in load_breast_cancer(return_X_y=True))
@@ -135,6 +141,7 @@ def test_a_class_that_a_sample_lacks() -> None:
 
 
 @pytest.mark.system("random-forest")
+@pytest.mark.system("random-forest", "tables", "better-than-a-tree")
 def test_regressing_forest() -> None:
     x, y = (torch.from_numpy(a) for a in load_diabetes(return_X_y=True))
     forest = regressing_forest(x[:300], y[:300], trees=30)

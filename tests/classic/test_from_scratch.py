@@ -52,6 +52,7 @@ def test_gradients_are_autograds(made: Callable[[], tuple[list[Layer], Tensor, T
 
 
 @pytest.mark.system("from-scratch-training")
+@pytest.mark.system("from-scratch-training", "any-optimizer")
 @pytest.mark.parametrize(
     "rule",
     [
@@ -77,6 +78,7 @@ def test_same_path_as_autograd_with_any_optimizer(rule: Callable[[list[Tensor]],
 
 
 @pytest.mark.system("from-scratch-training")
+@pytest.mark.system("from-scratch-training", "learns")
 def test_chapter_6_learns() -> None:
     """The step of the book lowers the loss; going on brings it near zero."""
     layers, x, y = chapter_6()
@@ -89,3 +91,23 @@ def test_chapter_6_learns() -> None:
         loss = train_step(layers, x, y, optimizer)
     assert loss < 1e-2
     assert not any(v.requires_grad for layer in layers for v in layer)
+
+
+@pytest.mark.system("gradient-descent", "rate-sweep")
+def test_a_sweep_of_the_rate_finds_where_the_curve_of_chapter_6_stops_falling() -> None:
+    """MF 7.1: the loss falls at every step with η = 0.1; far larger rates overshoot."""
+
+    def curve(eta: float) -> list[float]:
+        layers, x, y = chapter_6()
+        found = []
+        for _ in range(60):
+            done = forward(layers, x)
+            found.append(losses(done, y).mean().item())
+            layers = descend_once(layers, backward(layers, done, y), eta)
+        return found
+
+    falls = {eta: all(b < a for a, b in pairwise(curve(eta))) for eta in (0.1, 0.5, 2.0, 8.0, 32.0)}
+    assert falls[0.1]
+    assert falls[0.5]
+    assert not falls[32.0]
+    assert sorted(falls.values(), reverse=True) == list(falls.values())  # beyond the limit it never falls again

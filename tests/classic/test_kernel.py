@@ -18,6 +18,7 @@ Z = torch.randn(5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.fl
 
 
 @pytest.mark.system("kernel-machine")
+@pytest.mark.system("kernel-machine", "kernels")
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_polynomial_kernel_is_a_product_of_features(degree: int) -> None:
     close(polynomial(degree, 2.0)(X, Z), polynomial_features(X, degree, 2.0) @ polynomial_features(Z, degree, 2.0).T)
@@ -25,6 +26,7 @@ def test_polynomial_kernel_is_a_product_of_features(degree: int) -> None:
 
 
 @pytest.mark.system("kernel-machine")
+@pytest.mark.system("kernel-machine", "kernels", "gram")
 def test_gram_matrices_are_positive_semidefinite() -> None:
     for kernel in (polynomial(2), polynomial(3), gaussian(0.7)):
         gram = kernel(X, X)
@@ -34,6 +36,7 @@ def test_gram_matrices_are_positive_semidefinite() -> None:
 
 
 @pytest.mark.system("kernel-machine")
+@pytest.mark.system("kernel-machine", "machines")
 def test_ridge_is_scikit_learn() -> None:
     y = X[:, 0].sin() + X[:, 1] ** 2
     ours = ridge(gaussian(1.0), X, y, penalty=0.1)
@@ -45,6 +48,7 @@ def test_ridge_is_scikit_learn() -> None:
 
 
 @pytest.mark.system("kernel-machine")
+@pytest.mark.system("kernel-machine", "machines")
 def test_kernels_separate_what_no_line_can() -> None:
     for cloud, noise in ((circles, 0.05), (xor, 0.1)):
         x, bits = cloud(60, noise, 0)

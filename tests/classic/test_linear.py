@@ -17,6 +17,8 @@ from descend.classic.linear import (
 )
 from descend.errors import Mistake
 from descend.losses.classification import binary_cross_entropy
+from descend.tracing.page import make_body
+from descend.tracing.result import make_trace
 from tests.close import close
 
 
@@ -28,6 +30,7 @@ def data(n: int = 50, d: int = 3) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.system("linear-model")
+@pytest.mark.system("linear-model", "closed-form", "exposed")
 def test_closed_form_is_the_normal_equations_and_scikit_learn() -> None:
     x, y = data()
     ours, theirs = least_squares(x, y), LinearRegression().fit(x, y)
@@ -40,6 +43,7 @@ def test_closed_form_is_the_normal_equations_and_scikit_learn() -> None:
 
 
 @pytest.mark.system("linear-model")
+@pytest.mark.system("linear-model", "gradient-descent")
 def test_gradient_descent_reaches_the_closed_form() -> None:
     x, y = data()
     found, best = gradient_descent(x, y, steps=2000), least_squares(x, y)
@@ -54,6 +58,7 @@ def test_gradient_descent_reaches_the_closed_form() -> None:
 
 
 @pytest.mark.system("linear-model")
+@pytest.mark.system("linear-model", "classifier")
 def test_sign_classifier_separates_what_a_line_can_and_not_xor() -> None:
     x = data()[0]
     signs = torch.where(x[:, 0] > 0.5, 1, -1)
@@ -66,6 +71,7 @@ def test_sign_classifier_separates_what_a_line_can_and_not_xor() -> None:
 
 
 @pytest.mark.system("logistic-regression")
+@pytest.mark.system("logistic-regression", "trained")
 @pytest.mark.parametrize("ridge", [0.5, 2.0])
 def test_logistic_regression_is_scikit_learn(ridge: float) -> None:
     x, y = data()
@@ -78,6 +84,7 @@ def test_logistic_regression_is_scikit_learn(ridge: float) -> None:
 
 
 @pytest.mark.system("logistic-regression")
+@pytest.mark.system("logistic-regression", "gradient")
 def test_gradient_is_prediction_minus_label_times_input() -> None:
     x, y = data()
     bits = (y > y.mean()).double()
@@ -97,3 +104,23 @@ def test_separated_classes_and_wrong_labels_are_named() -> None:
         logistic_regression(x, (x[:, 0] > 0.5).double())
     with pytest.raises(Mistake, match="both classes"):
         logistic_regression(x, torch.ones(50))
+
+
+@pytest.mark.system("logistic-regression", "drawn")
+def test_its_computational_graph_is_drawn_with_the_gradient_on_it() -> None:
+    x, y = data(6)
+    bits = (y > y.mean()).double()
+    w, b = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64), torch.tensor(0.4, dtype=torch.float64)
+
+    def loss(w: Tensor, b: Tensor) -> Tensor:
+        z = x @ w + b
+        p = z.sigmoid()
+        return -(bits * p.log() + (1 - bits) * (1 - p).log()).sum()
+
+    found = make_trace(loss, [w, b])
+    by_w = found.adjoint("w")
+    assert by_w is not None
+    close(by_w, logistic_gradient(x, bits, Linear(w, b))[:3])
+    page = make_body(found)
+    assert "<svg" in page
+    assert all(f">{name}<" in page for name in ("w", "b", "z", "p"))

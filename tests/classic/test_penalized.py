@@ -36,6 +36,7 @@ def half_sum(w: Tensor) -> Tensor:
 
 
 @pytest.mark.system("ridge-regression")
+@pytest.mark.system("ridge-regression", "forms")
 @pytest.mark.parametrize("lam", [1e-3, 0.5, 40.0])
 def test_ridge_is_scikit_learns(lam: float) -> None:
     close(ridge(X, Y, lam), linear_model.Ridge(alpha=lam, fit_intercept=False).fit(X, Y).coef_)
@@ -47,6 +48,7 @@ def test_ridge_is_scikit_learns(lam: float) -> None:
 
 
 @pytest.mark.system("ridge-regression")
+@pytest.mark.system("ridge-regression", "erratum")
 def test_each_closed_form_is_the_minimum_of_its_objective() -> None:
     """Erratum DLD 9.2: with (1/n) the λ of the formula is nλ/2, or nλ for the half squares."""
     lam, half = 0.7, lambda w: 0.35 * w.square().sum()
@@ -63,7 +65,9 @@ def test_each_closed_form_is_the_minimum_of_its_objective() -> None:
     assert printed.abs().max() > 0.1  # the printed formula does not minimise the printed objective
 
 
-@pytest.mark.system("ridge-regression", "l2-weight-decay")
+@pytest.mark.system("ridge-regression")
+@pytest.mark.system("ridge-regression", "forms")
+@pytest.mark.system("l2-weight-decay")
 def test_gradient_descent_with_weight_decay_gets_there() -> None:
     w = torch.zeros(8, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=1 / (TOP + 2.0), weight_decay=2.0)
@@ -75,6 +79,7 @@ def test_gradient_descent_with_weight_decay_gets_there() -> None:
 
 
 @pytest.mark.system("ridge-regression")
+@pytest.mark.system("ridge-regression", "shrinkage")
 def test_shrinkage_of_singular_directions() -> None:
     _, sigma, vt = torch.linalg.svd(X, full_matrices=False)
     ours, factors = shrinkage(X, 3.0)
@@ -85,7 +90,10 @@ def test_shrinkage_of_singular_directions() -> None:
     assert torch.equal(shrinkage(X, 0.0)[1], torch.ones(8, dtype=torch.float64))
 
 
-@pytest.mark.system("ridge-regression", "regularized-erm")
+@pytest.mark.system("ridge-regression")
+@pytest.mark.system("ridge-regression", "collinear")
+@pytest.mark.system("regularized-erm")
+@pytest.mark.system("regularized-erm", "equal-columns")
 def test_collinear_columns() -> None:
     """Least squares has no single answer; ridge does, shared equally by equal columns, and stable."""
     twice = torch.cat([X, X[:, :1]], 1)
@@ -101,6 +109,7 @@ def test_collinear_columns() -> None:
 
 
 @pytest.mark.system("lasso")
+@pytest.mark.system("lasso", "solvers", "conditions")
 @pytest.mark.parametrize("lam", [0.5, 5.0, 20.0])
 def test_lasso_three_ways(lam: float) -> None:
     """Coordinate descent, ISTA, and scikit-learn (whose alpha is λ/n); zeros are exact and the same."""
@@ -115,7 +124,9 @@ def test_lasso_three_ways(lam: float) -> None:
     assert kkt_residual(w + 0.01, gradient(X, Y, w + 0.01, lam, 1.0), lam) > 1e-2
 
 
-@pytest.mark.system("lasso", "elastic-net")
+@pytest.mark.system("lasso")
+@pytest.mark.system("lasso", "erratum")
+@pytest.mark.system("elastic-net")
 def test_orthonormal_columns_are_thresholded() -> None:
     """Erratum DLD 9.3: S_λ(Xᵀy) is for the ½ sum; nλ/2 for the mean of squares, nλ for half of it."""
     q, n, lam = torch.linalg.qr(X).Q, len(X), 0.02
@@ -128,6 +139,7 @@ def test_orthonormal_columns_are_thresholded() -> None:
 
 
 @pytest.mark.system("lasso")
+@pytest.mark.system("lasso", "path")
 def test_path() -> None:
     """All λ at once, as scikit-learn's one by one; everything is 0 from λ_max on, and not before."""
     top = float(largest_lambda(X, Y))
@@ -140,7 +152,8 @@ def test_path() -> None:
     assert used == sorted(used)
 
 
-@pytest.mark.system("lasso", "elastic-net")
+@pytest.mark.system("lasso")
+@pytest.mark.system("elastic-net")
 def test_many_problems_at_once() -> None:
     problems = [problem(seed=seed) for seed in (1, 2, 3)]
     x, y = (torch.stack(parts) for parts in zip(*problems, strict=True))
@@ -153,6 +166,7 @@ def test_many_problems_at_once() -> None:
 
 
 @pytest.mark.system("lasso")
+@pytest.mark.system("lasso", "logistic")
 def test_logistic_loss() -> None:
     """ISTA takes any smooth loss; scikit-learn's C is 1/λ."""
     y = (Y > 0).double()
@@ -168,6 +182,7 @@ def test_logistic_loss() -> None:
 
 
 @pytest.mark.system("elastic-net")
+@pytest.mark.system("elastic-net", "solver")
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 def test_elastic_net_is_scikit_learns(alpha: float) -> None:
     w = elastic_net(X, Y, 6.0, alpha)
@@ -179,12 +194,14 @@ def test_elastic_net_is_scikit_learns(alpha: float) -> None:
 
 
 @pytest.mark.system("elastic-net")
+@pytest.mark.system("elastic-net", "ends")
 def test_ends_of_the_elastic_net() -> None:
     close(elastic_net(X, Y, 6.0, 1.0), lasso(X, Y, 6.0))
     close(elastic_net(X, Y, 6.0, 0.0), ridge(X, Y, 6.0))
 
 
-@pytest.mark.system("regularized-erm", "elastic-net")
+@pytest.mark.system("regularized-erm")
+@pytest.mark.system("elastic-net")
 def test_equal_columns() -> None:
     """Lasso cares only for the sum of the two weights: how it is shared is arbitrary. Elastic net shares equally."""
     twice = torch.cat([X, X[:, 1:2]], 1)
@@ -199,6 +216,7 @@ def test_equal_columns() -> None:
 
 
 @pytest.mark.system("regularized-erm")
+@pytest.mark.system("regularized-erm", "two-solvers")
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=6), st.floats(0.01, 8))
 def test_projections_are_nearest_points(values: list[float], t: float) -> None:
@@ -219,6 +237,7 @@ def test_projections_are_nearest_points(values: list[float], t: float) -> None:
 
 
 @pytest.mark.system("regularized-erm")
+@pytest.mark.system("regularized-erm", "two-solvers")
 @pytest.mark.parametrize("lam", [1.0, 5.0, 20.0])
 def test_matched_penalised_and_constrained_solutions_are_one(lam: float) -> None:
     zero = torch.zeros(8, dtype=torch.float64)
@@ -233,6 +252,7 @@ def test_matched_penalised_and_constrained_solutions_are_one(lam: float) -> None
 
 
 @pytest.mark.system("regularized-erm")
+@pytest.mark.system("regularized-erm", "erratum")
 def test_lambda_and_t_are_one_to_one_only_where_the_constraint_is_active() -> None:
     """Erratum DLD 9.1."""
     top = float(largest_lambda(X, Y))

@@ -22,6 +22,7 @@ def separable(n: int = 60) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.system("perceptron")
+@pytest.mark.system("perceptron", "rule", "augmented")
 def test_it_is_the_rule_written_out() -> None:
     """The rule as MF 2.3 prints it, an example after the other, with a bias of its own."""
     x, y = separable()
@@ -41,6 +42,7 @@ def test_it_is_the_rule_written_out() -> None:
 
 
 @pytest.mark.system("perceptron")
+@pytest.mark.system("perceptron", "rule")
 def test_agrees_with_scikit_learn() -> None:
     x, y = separable()
     ours = Perceptron().fit(x, y)
@@ -51,6 +53,7 @@ def test_agrees_with_scikit_learn() -> None:
 
 
 @pytest.mark.system("perceptron")
+@pytest.mark.system("perceptron", "rate-scales")
 def test_the_rate_only_scales() -> None:
     x, y = separable()
     one, small = learn(x, y), learn(x, y, eta=0.25)
@@ -59,6 +62,7 @@ def test_the_rate_only_scales() -> None:
 
 
 @pytest.mark.system("perceptron")
+@pytest.mark.system("perceptron", "encodings")
 def test_labels_ties_and_halves() -> None:
     x, y = separable()
     signs, bits = Perceptron().fit(x, y), Perceptron().fit(x, (y > 0).long())
@@ -77,6 +81,7 @@ def test_labels_ties_and_halves() -> None:
 
 
 @pytest.mark.system("xor-and-inseparability")
+@pytest.mark.system("xor-and-inseparability", "cycles")
 def test_xor_goes_round_for_ever() -> None:
     run = learn(CORNERS, XOR, epochs=50)
     assert not run.converged
@@ -88,6 +93,7 @@ def test_xor_goes_round_for_ever() -> None:
 
 
 @pytest.mark.system("xor-and-inseparability")
+@pytest.mark.system("xor-and-inseparability", "cycles")
 def test_a_cycle_repeats_its_updates() -> None:
     run = learn(CORNERS, XOR, epochs=20)
     assert run.cycle is not None

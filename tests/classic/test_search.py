@@ -31,6 +31,7 @@ from tests.close import close
 pytestmark = pytest.mark.system("grid-and-random-search")
 
 
+@pytest.mark.system("grid-and-random-search", "grid")
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4))
 def test_every_combination_once(sizes: list[int]) -> None:
@@ -54,6 +55,7 @@ def test_the_grid_of_optuna_is_the_same_set() -> None:
     assert len(study.trials) == 24  # m n p
 
 
+@pytest.mark.system("grid-and-random-search", "random")
 @pytest.mark.parametrize(
     ("prior", "oracle"),
     [(Uniform(-2.0, 5.0), stats.uniform(-2, 7)), (LogUniform(1e-5, 0.3), stats.loguniform(1e-5, 0.3))],
@@ -96,6 +98,7 @@ def test_every_whole_number_is_drawn() -> None:
     assert Whole(1, 3).points(5) == [1, 2, 3]  # each once
 
 
+@pytest.mark.system("grid-and-random-search", "random")
 def test_seeds_and_prefixes() -> None:
     priors: dict[str, Prior] = {"lr": LogUniform(1e-4, 1), "width": Choice((8, 16))}
     rows = {n: random_search(priors, lambda h: h["lr"], n, seed=4) for n in (5, 9)}
@@ -106,6 +109,7 @@ def test_seeds_and_prefixes() -> None:
     assert len({v["lr"] for v in values}) == 9
 
 
+@pytest.mark.system("grid-and-random-search", "grid")
 def test_the_table_begins_with_the_best() -> None:
     rows = grid_search({"a": [1, 2, 3], "b": [10, 20]}, lambda h: abs(h["a"] * h["b"] - 41))
     assert rows[0].values == {"a": 2, "b": 20}
@@ -113,6 +117,7 @@ def test_the_table_begins_with_the_best() -> None:
     assert len(rows) == 6
 
 
+@pytest.mark.system("grid-and-random-search", "one-dimension")
 def test_random_beats_the_grid_where_one_dimension_counts() -> None:
     """MF 13.3.2: N random trials test N values of it, a grid only N^(1/d)."""
     names = ["x", "y", "z"]

@@ -37,6 +37,22 @@ def part(path: str) -> str:
     return path.partition("/")[0].removesuffix(".py")
 
 
+def folders() -> list[str]:
+    """The folders and single files of the package."""
+    return sorted({part(path.relative_to(PACKAGE).as_posix()) for path in PACKAGE.rglob("*.py")})
+
+
+def files_of(folder: str) -> dict[str, ast.Module]:
+    """Path below the package -> syntax tree, of one folder."""
+    return {path: tree for path, tree in files().items() if part(path) == folder}
+
+
+def nodes_of(folder: str) -> Iterator[tuple[str, ast.AST]]:
+    """(path, node) for every node in a folder's syntax trees."""
+    for path, tree in files_of(folder).items():
+        yield from ((path, node) for node in ast.walk(tree))
+
+
 def imports(tree: ast.AST) -> Iterator[str]:
     """Modules of descend that a tree imports, anywhere: in functions and under TYPE_CHECKING too."""
     for node in ast.walk(tree):

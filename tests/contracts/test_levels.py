@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.contracts.source import LEVEL, files, imports, part
+from tests.contracts.source import LEVEL, files, files_of, folders, imports, nodes_of, part
 
 EQUATIONS = ("ops", "nn", "models", "tasks")
 DRAWERS = {"utils.py", "util.py", "common.py", "helpers.py", "misc.py", "base.py"}
@@ -27,9 +27,9 @@ def test_every_file_has_a_level() -> None:
     assert {part(path) for path in files()} <= set(LEVEL)
 
 
-@pytest.mark.parametrize("path", sorted(files()))
-def test_imports_go_downward(path: str) -> None:
-    found = violations(path, files()[path])
+@pytest.mark.parametrize("folder", folders())
+def test_imports_go_downward(folder: str) -> None:
+    found = [wrong for path, tree in files_of(folder).items() for wrong in violations(path, tree)]
     assert not found, "\n".join(found)
 
 
@@ -44,20 +44,19 @@ def test_no_drawers() -> None:
     assert not [path for path in files() if path.rpartition("/")[2] in DRAWERS]
 
 
-@pytest.mark.parametrize("path", [p for p in sorted(files()) if part(p) in EQUATIONS])
-def test_equations_hide_nothing(path: str) -> None:
+@pytest.mark.parametrize("folder", EQUATIONS)
+def test_equations_hide_nothing(folder: str) -> None:
     """No **kwargs and no hasattr: a reader must see what a call takes."""
-    for node in ast.walk(files()[path]):
+    for path, node in nodes_of(folder):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             assert node.args.kwarg is None, f"{path}:{node.lineno} takes **{node.args.kwarg.arg}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id != "hasattr", f"{path}:{node.lineno} asks hasattr"
 
 
-@pytest.mark.parametrize("path", [p for p in sorted(files()) if part(p) == "tasks"])
-def test_no_yield_inside_with(path: str) -> None:
+def test_no_yield_inside_with() -> None:
     """A generator that stops inside `with torch.no_grad()` would leave gradients off in its caller."""
-    for node in ast.walk(files()[path]):
+    for path, node in nodes_of("tasks"):
         if isinstance(node, ast.With):
             inside = [n for n in ast.walk(node) if isinstance(n, ast.Yield | ast.YieldFrom)]
             assert not inside, f"{path}:{node.lineno} yields inside a with"

@@ -1,4 +1,4 @@
-"""Small picture files for tests: smooth colours, so that every picture looks like itself only."""
+"""Small image files for tests: smooth colours, so that every image looks like itself only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def save(path: Path, array: np.ndarray) -> Path:
 
 
 def folder(root: Path, each: int = 6, classes: tuple[str, ...] = CLASSES) -> Path:
-    """root/CLASS/k.png: `each` pictures of every class, every third one higher than it is wide."""
+    """root/CLASS/k.png: `each` images of every class, every third one higher than it is wide."""
     for c, name in enumerate(classes):
         for k in range(each):
             size = (32, 24) if k % 3 == 2 else (24, 32)

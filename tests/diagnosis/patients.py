@@ -16,8 +16,9 @@ from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.tables.source import Table
 from descend.data.text.plain import Text
 from descend.engine.fit import fit
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.progress import Quiet
-from descend.engine.protocol import Loop, Parts
 from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.kinds.images import ClassifyImages

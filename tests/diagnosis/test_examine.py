@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from descend.diagnosis.examine import Examination, examine, ordered
-from descend.diagnosis.signs import Finding, Layer, Signs, Units
+from descend.diagnosis.examine import Examination, examine, order_findings
+from descend.diagnosis.signs import Finding, LayerSigns, Signs, Units
 from descend.engine.run import Run
 from descend.models.mlp import MLPConfig
 from tests.diagnosis.patients import LENET, Sickness, broken, digits, healthy, trained
@@ -103,13 +103,13 @@ def test_nothing_in_the_folder_changes(clinic: Path) -> None:
 
 def test_what_a_cause_explains_is_set_aside() -> None:
     dead = (Units("model.0", "relu", 10, dead=1.0, saturated=0.0),)
-    gone = tuple(Layer(f"model.{i}", signal, signal, 1.0, math.nan) for i, signal in enumerate((0.0, 0.0, 1.0)))
+    gone = tuple(LayerSigns(f"model.{i}", signal, signal, 1.0, math.nan) for i, signal in enumerate((0.0, 0.0, 1.0)))
     jumped = tuple((i, 2.3 if i != 3 else 90.0) for i in range(20))
     signs = Signs(train=jumped, units=dead, layers=gone)
-    by_training = ordered(signs, initial=Signs(train=jumped))
+    by_training = order_findings(signs, initial=Signs(train=jumped))
     assert [finding.name for finding in by_training.findings] == ["learning-rate-too-high"]
     assert by_training.follows == dict.fromkeys(("dead-relu", "vanishing-gradient"), "learning-rate-too-high")
-    from_the_start = ordered(signs, initial=signs)
+    from_the_start = order_findings(signs, initial=signs)
     assert [finding.name for finding in from_the_start.findings] == ["dead-relu"]
     assert from_the_start.findings[0].evidence.startswith("with the initial weights already")
     assert isinstance(from_the_start.findings[0], Finding)

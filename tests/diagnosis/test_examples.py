@@ -28,7 +28,7 @@ def test_an_epoch_is_drawn_and_the_stream_is_put_back() -> None:
     stream = Shuffled({"x": all_of_them.x, "y": all_of_them.y}, batch=8, seed=1)
     next(stream)
     state = stream.state_dict()
-    drawn = data.drawn(stream)
+    drawn = data.draw_epoch(stream)
     assert stream.state_dict() == state
     assert drawn is not None
     assert sorted(drawn.ids.tolist()) == list(range(50))
@@ -38,21 +38,21 @@ def test_an_epoch_is_drawn_and_the_stream_is_put_back() -> None:
 
 def test_a_stream_without_x_and_y_is_left_alone() -> None:
     stream = Shuffled({"reward": torch.zeros(10)}, batch=5)
-    assert data.drawn(stream) is None
-    assert data.held(InOrder({"reward": torch.zeros(10)})) is None
+    assert data.draw_epoch(stream) is None
+    assert data.take_valid(InOrder({"reward": torch.zeros(10)})) is None
 
 
 def test_chance_is_the_entropy_of_the_classes() -> None:
     some = classes(200)
-    close(data.chance(some), entropy(np.bincount(some.y.numpy())))
+    close(data.loss_of_constant(some), entropy(np.bincount(some.y.numpy())))
     numbers = Examples(some.x, torch.randn(200, generator=random(1)), some.ids)
-    close(data.chance(numbers), numbers.y.double().var(correction=0))
+    close(data.loss_of_constant(numbers), numbers.y.double().var(correction=0))
 
 
 def test_spoilt_examples_are_named() -> None:
     some = classes(10)
     some.x[3, 2], some.x[7, 0] = torch.nan, torch.inf
-    assert data.spoilt(Examples(some.x, some.y, some.ids + 100)) == (103, 107)
+    assert data.find_spoilt(Examples(some.x, some.y, some.ids + 100)) == (103, 107)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "tokens"])
@@ -63,17 +63,17 @@ def test_shared_examples_are_counted(kind: str) -> None:
         words = torch.randint(40, (80, 9), generator=random())
         train = Examples(words[:60, :-1], words[:60, 1:], torch.arange(60))
         valid = Examples(words[60:, :-1], words[60:, 1:], torch.arange(20))
-    assert data.shared(train, valid) == (0.0, 0.0)
+    assert data.measure_overlap(train, valid) == (0.0, 0.0)
     copied = Examples(valid.x.clone(), valid.y.clone(), valid.ids)
     copied.x[:5], copied.y[:5] = train.x[30:35], train.y[30:35]
-    close(data.shared(train, copied)[0], 0.25)
+    close(data.measure_overlap(train, copied)[0], 0.25)
     twice = Examples(*(torch.cat([part, part[:6]]) for part in (train.x, train.y, train.ids)))
-    close(data.shared(twice, valid)[1], 12 / 66)
+    close(data.measure_overlap(twice, valid)[1], 12 / 66)
 
 
 def test_neighbours_are_those_of_scikit_learn() -> None:
     train, valid = classes(300), classes(80, seed=1)
-    found = data.simple(train, valid, {"accuracy": 0.5, "loss": 1.0})
+    found = data.try_simple_method(train, valid, {"accuracy": 0.5, "loss": 1.0})
     oracle = KNeighborsClassifier(5).fit(train.x.numpy(), train.y.numpy())
     assert found is not None
     close(found.theirs, oracle.score(valid.x.numpy(), valid.y.numpy()))
@@ -84,21 +84,21 @@ def test_pairs_of_tokens() -> None:
     """A chain in which each token has one successor is known from its pairs; at random they know nothing."""
     chain = torch.arange(400).remainder(10).view(20, 20)
     train = Examples(chain[:, :-1], chain[:, 1:], torch.arange(20))
-    assert data.pairs(train, train) < 0.2
+    assert data.count_pairs(train, train) < 0.2
     noise = torch.randint(10, (200, 21), generator=random())
     halves = [Examples(part[:, :-1], part[:, 1:], torch.arange(100)) for part in noise.split(100)]
-    assert 2.28 < data.pairs(*halves) < 2.40  # log 10 = 2.3026, and a little for counting only 2000 pairs
+    assert 2.28 < data.count_pairs(*halves) < 2.40  # log 10 = 2.3026, and a little for counting only 2000 pairs
 
 
 def test_a_column_that_tells_all() -> None:
     some = classes(200)
     x = torch.cat([some.x, some.y[:, None] * 2.0 - 0.3, torch.nn.functional.one_hot(some.y)], dim=1)
     columns = {**{f"c{j}": [j] for j in range(6)}, "answer": [6], "coded": [7, 8, 9]}
-    shares = dict(data.telling(Examples(x, some.y, some.ids), columns))
+    shares = dict(data.rate_columns(Examples(x, some.y, some.ids), columns))
     close(shares.pop("answer"), 1.0)
     close(shares.pop("coded"), 1.0)
     assert max(shares.values()) < 0.9
     y = some.x[:, 0] ** 3
-    shares = dict(data.telling(Examples(some.x, y, some.ids), {f"c{j}": [j] for j in range(6)}))
+    shares = dict(data.rate_columns(Examples(some.x, y, some.ids), {f"c{j}": [j] for j in range(6)}))
     close(shares["c0"], 1.0)
     assert shares["c1"] < 0.2

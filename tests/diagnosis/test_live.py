@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from descend.diagnosis.live import Watcher, means, thinned
+from descend.diagnosis.live import Watcher, means, thin
 from descend.engine.fit import fit
 from descend.engine.progress import Quiet
 from descend.engine.run import Run
-from descend.report import write
-from descend.report.history import read
+from descend.report import write_report
+from descend.report.history import read_history
 from descend.verbs.start import continue_run, describe, run_recipe
 from tests.diagnosis.patients import LOOP, WIDE, Plain, digits
 
@@ -61,6 +61,14 @@ def test_a_reward_is_not_a_loss() -> None:
     assert not any(watch(10 * e, [{"loss": float(e)}] * 10, {"return": 1.0}) for e in range(1, 11))
 
 
+def test_a_policy_that_moves_too_far_is_told_once() -> None:
+    watch, told = Watcher({"name": "ppo", "values": {"optim": {"lr": 0.01}, "loop": {"steps": 100}}}, []), []
+    for e in range(1, 11):
+        told += watch(10 * e, [{"loss": 1.0, "approximate_kl": 0.2}] * 10, {"return": 1.0})
+    assert [warning["finding"] for warning in told] == ["kl-too-large"]
+    assert "--optim.lr 0.003" in told[0]["said"]
+
+
 def test_what_was_told_before_a_resume_is_not_told_again() -> None:
     lines = [{"step": e, "loss": float(e)} for e in range(1, 40)] + [{"step": 40, "valid": {"loss": 40.0}}]
     assert Watcher(RECIPE, lines)(50, [{"loss": 50.0}] * 10, {"loss": 50.0})
@@ -75,11 +83,11 @@ def test_means_of_pieces() -> None:
 
 def test_a_long_run_is_remembered_in_short() -> None:
     points = [(i, float(i)) for i in range(1, 402)]
-    kept = thinned(points)
+    kept = thin(points)
     assert len(kept) == 201
     assert kept[:3] == [(1, 1.0), (3, 2.5), (5, 4.5)]
-    assert thinned(points[:400]) == points[:400]
-    assert thinned([(0, 0.0), *points])[1:] == kept[1:]
+    assert thin(points[:400]) == points[:400]
+    assert thin([(0, 0.0), *points])[1:] == kept[1:]
 
 
 def test_a_run_warns_logs_and_reports(tmp_path: Path) -> None:
@@ -90,10 +98,10 @@ def test_a_run_warns_logs_and_reports(tmp_path: Path) -> None:
     fit(parts, recipe.loop, recipe.schedule, run, said, watch=Watcher(run.recipe, []))
     assert len(said.lines) == len({line.split(":")[0] for line in said.lines})
     assert any(line.startswith("learning-rate-too-high: the loss") for line in said.lines)
-    history = read(run.folder)
+    history = read_history(run.folder)
     assert [line["said"] for line in history.events if line["event"] == "warning"] == said.lines
     assert history.state == "finished"
-    assert "learning-rate-too-high" in write(run.folder, []).read_text(encoding="utf-8")
+    assert "learning-rate-too-high" in write_report(run.folder, []).read_text(encoding="utf-8")
 
 
 def test_train_and_resume_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

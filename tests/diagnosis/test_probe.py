@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from descend.diagnosis.probe import Look, Probe, moving, probe
+from descend.diagnosis.probe import Probe, UnitWatch, measure_moves, probe
 from descend.engine.distributed import World
 from descend.engine.training import Training
 from descend.models.mlp import MLPConfig
@@ -47,7 +47,7 @@ def test_the_move_is_that_of_one_step() -> None:
     batch = next(other.parts.stream)
     nn.functional.cross_entropy(other.parts.model(batch["x"]), batch["y"]).backward()
     expected = [0.5 * p.grad.norm() / p.norm() for p in other.parts.model.parameters() if p.dim() > 1]
-    close([layer.move for layer in moving(training, layers, rate=0.5)], torch.stack(expected))
+    close([layer.move for layer in measure_moves(training, layers, rate=0.5)], torch.stack(expected))
 
 
 def test_functions_and_modules_are_both_seen() -> None:
@@ -76,11 +76,11 @@ def test_functions_and_modules_are_both_seen() -> None:
 
 
 def test_a_unit_is_dead_only_if_every_batch_says_so() -> None:
-    look = Look()
+    look = UnitWatch()
     look.keep("relu", torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
     look.keep("relu", torch.tensor([[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]))
     assert [units.dead for units in look.units(last="")] == []  # before any layer: no name of a layer
-    look = Look()
+    look = UnitWatch()
     look.after = "layer"
     look.keep("relu", torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
     look.keep("relu", torch.tensor([[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]))
@@ -88,7 +88,7 @@ def test_a_unit_is_dead_only_if_every_batch_says_so() -> None:
 
 
 def test_a_channel_is_one_unit() -> None:
-    look = Look()
+    look = UnitWatch()
     look.after = "conv"
     images = torch.zeros(2, 3, 4, 4)
     images[0, 1, 2, 2] = 1.0

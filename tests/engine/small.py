@@ -10,8 +10,8 @@ import torch
 from descend.data.text.plain import Text
 from descend.engine.distributed import World
 from descend.engine.fit import fit
+from descend.engine.loop import Loop
 from descend.engine.progress import Quiet
-from descend.engine.protocol import Loop
 from descend.engine.run import Run
 from descend.engine.training import Training
 from descend.kinds.language import LanguageRecipe
@@ -19,6 +19,7 @@ from descend.kinds.recipe import Recipe
 from descend.models.gpt2 import GPT2Config
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.weights.checkpoints import resolve_checkpoint
 
 SENTENCES = ["the cat sat on the mat. ", "a dog ran over the hill. ", "we saw rain and wind. ", "nobody knows why. "]
 
@@ -61,4 +62,4 @@ def train(recipe: Recipe, folder: Path, resume: bool = False) -> Run:
 
 def weights(run: Run) -> bytes:
     """The final weights, as they are on disk."""
-    return (run.checkpoints / "last" / "model.safetensors").read_bytes()
+    return (resolve_checkpoint(run.folder, "last") / "model.safetensors").read_bytes()

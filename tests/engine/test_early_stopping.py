@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Move, Task
 from descend.data.streams.arrays import InOrder, Shuffled
 from descend.engine.fit import Result, fit
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.progress import Quiet
-from descend.engine.protocol import Loop, Parts
 from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.models.mlp import MLP, MLPConfig
@@ -21,7 +23,7 @@ from descend.optim.rules import SGD
 pytestmark = pytest.mark.system("early-stopping")
 
 
-class Scripted(nn.Module):
+class Scripted(Task):
     """Each step adds 1 to every weight; the k-th evaluation gives the k-th score of the script."""
 
     players = ("model",)
@@ -33,8 +35,8 @@ class Scripted(nn.Module):
         for p in self.model.parameters():
             nn.init.zeros_(p)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: -sum((p.sum() for p in self.model.parameters()), torch.zeros(()))
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
+        yield Move("model", lambda: -sum((p.sum() for p in self.model.parameters()), torch.zeros(())))
 
     def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         train = torch.full((1,), 1.0)
@@ -56,6 +58,7 @@ def stopped(folder: Path, script: list[float], name: str = "loss", **changes: ob
 CURVE = [5.0, 4.0, 3.0, 3.5, 2.5, 2.6, 2.7, 2.5, 9.0, 1.0]
 
 
+@pytest.mark.system("early-stopping", "patience", "best-state")
 @pytest.mark.parametrize(
     ("patience", "margin", "stop", "best"),
     [
@@ -73,6 +76,7 @@ def test_stops_at_best_plus_patience(tmp_path: Path, patience: int, margin: floa
     assert (kept, last) == (best, stop)  # the weights of the best step, not of the last
 
 
+@pytest.mark.system("early-stopping", "best-state")
 def test_without_patience_it_runs_on_and_still_keeps_the_best(tmp_path: Path) -> None:
     """The returned score is the least of all that were seen."""
     script = [3.0 + (k - 20) ** 2 for k in range(60)]
@@ -87,6 +91,7 @@ def test_a_score_to_maximise(tmp_path: Path) -> None:
     assert (result.step, result.best_step, kept) == (6, 4, 4)
 
 
+@pytest.mark.system("early-stopping", "general-benchmark")
 def test_a_general_benchmark_can_be_watched(tmp_path: Path) -> None:
     """VOM-B.83: the training loss does not matter; the general one at the stop is at most that of the full run."""
     script = [2.0, 1.8, 1.9, 2.1, 2.4, 2.9]
@@ -102,7 +107,7 @@ def test_margin_is_a_gain(margin: float) -> None:
         Loop(margin=margin)
 
 
-class Regression(nn.Module):
+class Regression(Task):
     """Squared error of a linear model."""
 
     players = ("model",)
@@ -113,8 +118,8 @@ class Regression(nn.Module):
         for p in self.model.parameters():
             nn.init.zeros_(p)
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
-        yield "model", lambda: self.errors(batch).mean()
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
+        yield Move("model", lambda: self.errors(batch).mean())
 
     def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"loss": self.errors(batch)}
@@ -123,6 +128,7 @@ class Regression(nn.Module):
         return (self.model(batch["x"])[:, 0] - batch["y"]).square()
 
 
+@pytest.mark.system("early-stopping", "smaller-weights")
 def test_stopping_early_keeps_weights_small(tmp_path: Path) -> None:
     """Linear regression from 0 with as many weights as examples: it overfits, and the best weights are the smaller."""
     random = torch.Generator().manual_seed(0)

@@ -33,4 +33,4 @@ def test_threads(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr("sys.platform", "linux")
-    assert hardware.threads(wanted, model, 256) == expected
+    assert hardware.choose_threads(wanted, model, 256) == expected

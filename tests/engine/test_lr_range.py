@@ -12,9 +12,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Batch, Move, Task
 from descend.engine.distributed import World
+from descend.engine.loop import Loop
 from descend.engine.lr_range import curve, rate, smooth, sweep
-from descend.engine.protocol import Batch, Loop, Move, Parts
+from descend.engine.parts import Parts
 from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.optim.rules import LBFGS, SGD, AdamW
@@ -25,7 +27,7 @@ from tests.engine.small import small, training
 pytestmark = pytest.mark.system("learning-rate-finder")
 
 
-class Bowl(nn.Module):
+class Bowl(Task):
     """½ Λ θ²: gradient descent diverges above 2/Λ."""
 
     players = ("model",)
@@ -37,7 +39,7 @@ class Bowl(nn.Module):
         self.curvature = curvature
 
     def moves(self, batch: Batch) -> Iterator[Move]:
-        yield "model", lambda: 0.5 * self.curvature * self.model.weight.square().sum()
+        yield Move("model", lambda: 0.5 * self.curvature * self.model.weight.square().sum())
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
         return {"loss": batch["x"]}
@@ -61,11 +63,13 @@ def bowl(curvature: float, rule: Any = None) -> Training:
     return Training(Parts(task, task.model, Nothing(), [], rules), Loop(threads=1), Constant(), World())
 
 
+@pytest.mark.system("learning-rate-finder", "sweep")
 def test_rates_of_the_book() -> None:
     close(torch.tensor([rate(t, 100, 1e-5, 1.0) for t in (0, 20, 50, 100)], dtype=torch.float64),
           torch.tensor([1e-5, 1e-4, 0.00316227766, 1.0], dtype=torch.float64), loosen=10)  # fmt: skip
 
 
+@pytest.mark.system("learning-rate-finder", "quadratic")
 @pytest.mark.parametrize("curvature", [0.5, 4.0, 30.0])
 def test_a_quadratic_turns_near_two_over_its_curvature(curvature: float) -> None:
     limit = 2 / curvature
@@ -80,6 +84,7 @@ def test_a_quadratic_turns_near_two_over_its_curvature(curvature: float) -> None
     assert found.rates[0] == pytest.approx(limit / 1e4)
 
 
+@pytest.mark.system("learning-rate-finder", "restored")
 def test_everything_is_restored(tmp_path: Path) -> None:
     """Weights, optimizer, average, data position, step, random state: the next step is as if nothing had happened."""
     recipe = replace(small(tmp_path, ema=0.9), optim=AdamW(lr=1e-3))
@@ -112,6 +117,7 @@ def test_a_loss_that_is_not_finite_ends_the_sweep_and_is_restored() -> None:
     assert torch.equal(weight, torch.ones(1, 1, dtype=torch.float64))
 
 
+@pytest.mark.system("learning-rate-finder", "sweep")
 def test_the_rule() -> None:
     rates = [rate(t, 99, 1e-6, 10.0) for t in range(100)]
     fall = [3.0 - 2.0 / (1 + (1e-3 / r) ** 2) + (0.0 if r < 0.1 else (r / 0.1 - 1) * 0.5) for r in rates]

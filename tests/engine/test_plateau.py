@@ -27,6 +27,7 @@ def rates(run: Run) -> list[float]:
     return [line["lr"] for line in run.lines() if "lr" in line]
 
 
+@pytest.mark.system("plateau-decay-on-map", "in-a-run")
 @pytest.mark.system(SLUG)
 def test_the_rate_falls_when_the_score_stops_improving(tmp_path: Path) -> None:
     run = train(watched(tmp_path, steps=14), tmp_path / "run")
@@ -36,6 +37,7 @@ def test_the_rate_falls_when_the_score_stops_improving(tmp_path: Path) -> None:
     assert rates(run) == pytest.approx([third, 2 * third, *[1e-2] * 4, *[5e-3] * 4, *[2.5e-3] * 4])
 
 
+@pytest.mark.system("plateau-decay-on-map", "in-a-run")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kept", [1, 2, 3])
 def test_resumed_is_uninterrupted(kept: int, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def attempt(recipe: Recipe, folder: Path) -> None:
 
 def test_kill_at_twenty_random_moments(tmp_path: Path) -> None:
     """Runs are killed and resumed until they end; each that ends must have the bits of the one never stopped."""
-    recipe = dropout(small(tmp_path, steps=300, eval_every=40, save_every=2))
+    recipe = dropout(small(tmp_path, steps=150, eval_every=40, save_every=2))
     whole = train(recipe, tmp_path / "whole")
     chance, kills, ended = random.Random(0), 0, 0
     fork = multiprocessing.get_context("fork")  # a real process each time, without importing torch again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +10,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Move, Task
 from descend.engine.distributed import World
+from descend.engine.evaluation import score_set
 from descend.engine.faults import NotFinite
-from descend.engine.protocol import Loop, Parts
-from descend.engine.training import Training, mean_scores
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
+from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.optim.rules import LBFGS, SGD, AdamW
 from descend.optim.schedules import Constant
 from tests.close import close
 from tests.engine.small import small, train, training
-
-Move = tuple[str, Callable[[], Tensor]]
 
 
 class Repeat:
@@ -39,7 +40,7 @@ class Repeat:
         pass
 
 
-class Game(nn.Module):
+class Game(Task):
     """Two players on one number each: d raises (d - g)^2, g lowers it; `log` tells the order of things."""
 
     players = ("d", "g")
@@ -51,9 +52,9 @@ class Game(nn.Module):
 
     def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
         x = batch["x"]
-        yield "d", lambda: -(self.d(x) - self.g(x)).square().mean()
+        yield Move("d", lambda: -(self.d(x) - self.g(x)).square().mean())
         self.log.append("after d")
-        yield "g", lambda: (self.d(x) - self.g(x)).square().mean()
+        yield Move("g", lambda: (self.d(x) - self.g(x)).square().mean())
         self.log.append("after g")
 
     def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -130,7 +131,7 @@ def test_two_players_accumulate_in_lockstep() -> None:
 
 
 def test_lbfgs_calls_the_closure_again() -> None:
-    class Quadratic(nn.Module):
+    class Quadratic(Task):
         players = ("model",)
 
         def __init__(self) -> None:
@@ -143,7 +144,10 @@ def test_lbfgs_calls_the_closure_again() -> None:
             return 50 * (w[0] - 1) ** 2 + (w[1] + 2) ** 2
 
         def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
-            yield "model", self.loss
+            yield Move("model", self.loss)
+
+        def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {}
 
     task = Quadratic()
     engine(task, {"model": LBFGS(inner=25)}, Loop(steps=1), {}).advance()
@@ -174,7 +178,7 @@ def test_the_average_follows_its_equation(tmp_path: Path) -> None:
     shadow = run.parts.model.wte.weight.detach().clone()
     for _ in range(3):
         run.advance()
-        shadow = 0.9 * shadow + 0.1 * run.parts.model.wte.weight.detach()
+        shadow = torch.lerp(shadow, run.parts.model.wte.weight.detach(), 9 / (run.step + 8))
     live = run.parts.model.wte.weight.detach().clone()
     close(run.weights()["wte.weight"], shadow)
     assert torch.equal(run.parts.model.wte.weight, live)
@@ -182,8 +186,8 @@ def test_the_average_follows_its_equation(tmp_path: Path) -> None:
 
 def test_scores_are_means_over_examples_whatever_the_batches() -> None:
     task, x = Game(), torch.randn(10, 2, generator=torch.Generator().manual_seed(0))
-    whole = mean_scores(task, [{"x": x}])
-    uneven = mean_scores(task, [{"x": x[:1]}, {"x": x[1:]}])
+    whole = score_set(task, [{"x": x}])
+    uneven = score_set(task, [{"x": x[:1]}, {"x": x[1:]}])
     close(whole["loss"], uneven["loss"])
 
 

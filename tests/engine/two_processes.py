@@ -10,10 +10,11 @@ from safetensors.torch import save_file
 
 from descend.engine.distributed import World, gather, join
 from descend.engine.fit import fit
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.progress import Quiet
-from descend.engine.protocol import Loop, Parts
 from descend.engine.run import Run
-from descend.engine.training import Training, plain
+from descend.engine.training import Training
 from descend.optim.rules import SGD
 from descend.optim.schedules import Constant
 from tests.engine.small import small
@@ -48,7 +49,7 @@ def game(folder: Path, mode: str, world: World) -> None:
     run = Training(parts, Loop(parallel=spread_by(mode)), Constant(), world)
     for _ in range(4):
         run.advance()
-    state = gather(plain(task.state_dict()))
+    state = gather(task.state_dict())
     if world.first:
         save_file({k: v.contiguous() for k, v in state.items()}, folder / f"game-{mode}.safetensors")
 

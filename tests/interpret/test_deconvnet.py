@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.deconvnet import deconvnet, deconvnet_of_layers, strongest, unpooled
+from descend.interpret.deconvnet import deconvnet, deconvnet_of_layers, keep_strongest, unpool
 from descend.interpret.gradients import guided_gradient, input_gradient, saliency
 from tests.close import close
 from tests.interpret.nets import vgg
@@ -22,7 +22,7 @@ def test_any_network_equals_the_walk_through_its_layers(overlap: bool) -> None:
     close(deconvnet(net, "5", X, 1), walked)
     x = X.clone().requires_grad_()
     a = net(x)
-    (gradient,) = torch.autograd.grad(a, x, strongest(a.detach(), 1))
+    (gradient,) = torch.autograd.grad(a, x, keep_strongest(a.detach(), 1))
     assert walked.abs().amax() > 0.01
     assert not torch.allclose(gradient, walked), "the ReLU makes the difference"
 
@@ -32,7 +32,7 @@ def test_the_linear_case_is_the_input_gradient() -> None:
     net = vgg(linear=True)
     x = X.clone().requires_grad_()
     a = net(x)
-    (gradient,) = torch.autograd.grad(a, x, strongest(a.detach(), 1))
+    (gradient,) = torch.autograd.grad(a, x, keep_strongest(a.detach(), 1))
     close(deconvnet(net, "5", X, 1), gradient)
 
 
@@ -63,7 +63,7 @@ def test_it_finds_the_pattern_that_excites() -> None:
 def test_unpooling_is_torchs() -> None:
     a = torch.randn(2, 3, 8, 8)
     p, switches = F.max_pool2d(a, 2, return_indices=True)
-    assert torch.equal(unpooled(p, switches, a), F.max_unpool2d(p, switches, (2, 2)))
+    assert torch.equal(unpool(p, switches, a), F.max_unpool2d(p, switches, (2, 2)))
 
 
 class Functional(nn.Module):

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.interpret.filters import entropies, filters, pictures
+from descend.interpret.filters import measure_entropies, read_filters, scale_filters
 from descend.interpret.maximise import maximise, total_variation
-from descend.interpret.representations import head, plane, representations
+from descend.interpret.representations import find_head, project, representations
 from descend.models.lenet import LeNet, LeNetConfig
 from tests.close import close
 from tests.interpret.nets import Cam
@@ -18,31 +18,33 @@ from tests.interpret.nets import Cam
 @pytest.mark.system("filter-visualization")
 def test_filters_of_any_network() -> None:
     model = LeNet(LeNetConfig())
-    assert filters(model).shape == (6, 1, 5, 5)
-    assert torch.equal(filters(model, "c3"), model.c3.weight)
-    assert pictures(filters(model, "c3")).shape == (96, 1, 5, 5)
-    colour = pictures(torch.randn(64, 3, 11, 11))  # AlexNet's first layer
+    assert read_filters(model).shape == (6, 1, 5, 5)
+    assert torch.equal(read_filters(model, "c3"), model.c3.weight)
+    assert scale_filters(read_filters(model, "c3")).shape == (96, 1, 5, 5)
+    colour = scale_filters(torch.randn(64, 3, 11, 11))  # AlexNet's first layer
     assert colour.shape == (64, 3, 11, 11)
     assert 0 <= float(colour.min()) <= float(colour.max()) <= 1
-    close(pictures(torch.zeros(1, 3, 2, 2)), torch.full((1, 3, 2, 2), 0.5))
+    close(scale_filters(torch.zeros(1, 3, 2, 2)), torch.full((1, 3, 2, 2), 0.5))
     for name, said in (("f5", "is a Linear; the convolutions are: c1, c3"), ("c4", "Did you mean 'c")):
         with pytest.raises(Mistake, match=said):
-            filters(model, name)
+            read_filters(model, name)
     with pytest.raises(Mistake, match="no convolution"):
-        filters(nn.Linear(2, 2))
+        read_filters(nn.Linear(2, 2))
 
 
 @pytest.mark.system("filter-visualization")
 def test_entropy_of_a_wave_and_of_noise() -> None:
     rows = torch.arange(8.0)
     wave = torch.cos(2 * math.pi * rows / 8).expand(8, 8)[None, None]
-    close(entropies(wave), torch.tensor([math.log(2) / math.log(63)], dtype=torch.float64), loosen=1e3)  # float32 input
+    close(
+        measure_entropies(wave), torch.tensor([math.log(2) / math.log(63)], dtype=torch.float64), loosen=1e3
+    )  # float32 input
     impulse = torch.zeros(1, 1, 8, 8)
     impulse[..., 3, 4] = 1
     close(
-        entropies(impulse + 5), torch.ones(1, dtype=torch.float64), loosen=1e3
+        measure_entropies(impulse + 5), torch.ones(1, dtype=torch.float64), loosen=1e3
     )  # every frequency alike; the mean is free
-    noise = entropies(torch.randn(200, 1, 8, 8, generator=torch.Generator().manual_seed(0)))
+    noise = measure_entropies(torch.randn(200, 1, 8, 8, generator=torch.Generator().manual_seed(0)))
     assert 0.85 < float(noise.mean()) < 0.95
 
 
@@ -52,7 +54,7 @@ def test_trained_filters_are_more_ordered_than_random_ones() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 8, 7), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 2))
     random = torch.Generator().manual_seed(1)
-    before = float(entropies(filters(model)).mean())
+    before = float(measure_entropies(read_filters(model)).mean())
     rule = torch.optim.AdamW(model.parameters(), 0.03, weight_decay=0.1)
     for _ in range(100):
         y = torch.randint(2, (32,), generator=random)
@@ -64,7 +66,7 @@ def test_trained_filters_are_more_ordered_than_random_ones() -> None:
         loss.backward()
         rule.step()
     assert float(loss.detach()) < 0.2
-    assert float(entropies(filters(model)).mean()) < before - 0.1
+    assert float(measure_entropies(read_filters(model)).mean()) < before - 0.1
 
 
 @pytest.mark.system("filter-visualization")
@@ -97,11 +99,11 @@ def test_representations_are_what_the_head_receives() -> None:
     torch.manual_seed(0)
     model, x = LeNet(LeNetConfig()), torch.randn(7, 1, 32, 32)
     h = representations(model, x, batch=3)
-    out = model.get_submodule(head(model))
+    out = model.get_submodule(find_head(model))
     assert isinstance(out, nn.Linear)
     close(out(h), model(x))
     with pytest.raises(Mistake, match="no linear layer"):
-        head(nn.Conv2d(1, 1, 1))
+        find_head(nn.Conv2d(1, 1, 1))
 
 
 def test_maps_of_representations() -> None:
@@ -114,17 +116,17 @@ def test_maps_of_representations() -> None:
         within = torch.cdist(a, a).amax()
         return bool(torch.cdist(a, b).amin() > 0.2 * within)
 
-    pca = plane(v)
+    pca = project(v)
     centred = v.double() - v.double().mean(0)
     _, s, _ = torch.linalg.svd(centred, full_matrices=False)
     close(pca.norm(dim=0), s[:2])
     assert separated(pca)
-    assert separated(plane(v, "tsne"))
+    assert separated(project(v, "tsne"))
     with pytest.raises(Mistake, match="at least 3"):
-        plane(v[:2])
+        project(v[:2])
 
 
 def test_vectors_that_are_all_alike_make_one_point() -> None:
     for value in (0.0, 3.0, float("nan")):
-        points = plane(torch.full((60, 5), value), "tsne")
+        points = project(torch.full((60, 5), value), "tsne")
         assert points.unique(dim=0).shape == (1, 2)

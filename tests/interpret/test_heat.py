@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from descend.errors import Mistake
 from descend.interpret.grad_cam import coarse_cam, grad_cam
 from descend.interpret.layers import as_maps, feature_maps
-from descend.interpret.occlusion import occlusion, places
-from descend.interpret.overlay import coloured, overlaid, scaled
+from descend.interpret.occlusion import list_places, occlusion
+from descend.interpret.overlay import colour_heat, overlay_heat, rescale_heat
 from descend.interpret.rollout import rollout, rollout_heat
 from tests.close import close
 from tests.interpret.nets import Cam, Tokens
@@ -86,7 +86,7 @@ def test_occlusion_is_the_loop_over_places() -> None:
                 covered[..., top : top + 3, left : left + 3] = 0
                 drop = net(x[b : b + 1]).softmax(1)[0, y] - net(covered).softmax(1)[0, y]
                 close(found[b, r, s], drop, loosen=3)  # a difference of probabilities
-    assert places(7, 3, 3).tolist() == [0, 3, 4]
+    assert list_places(7, 3, 3).tolist() == [0, 3, 4]
     with pytest.raises(Mistake, match="does not fit"):
         occlusion(net, x, side=9)
 
@@ -114,10 +114,10 @@ def test_rollout_by_hand() -> None:
 
 def test_overlay() -> None:
     heat = torch.tensor([[[0.0, 1.0], [2.0, 4.0]], [[3.0, 3.0], [3.0, 3.0]]])
-    close(scaled(heat)[0], torch.tensor([[0.0, 0.25], [0.5, 1.0]]))
-    assert not scaled(heat)[1].any()
-    close(coloured(torch.ones(1, 1, 1)).flatten(), torch.tensor([0.85, 0.1, 0.1]))
-    out = overlaid(torch.rand(2, 1, 8, 8), heat)
+    close(rescale_heat(heat)[0], torch.tensor([[0.0, 0.25], [0.5, 1.0]]))
+    assert not rescale_heat(heat)[1].any()
+    close(colour_heat(torch.ones(1, 1, 1)).flatten(), torch.tensor([0.85, 0.1, 0.1]))
+    out = overlay_heat(torch.rand(2, 1, 8, 8), heat)
     assert out.shape == (2, 3, 8, 8)
     assert 0 <= float(out.min()) <= float(out.max()) <= 1
 

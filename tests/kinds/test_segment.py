@@ -18,10 +18,10 @@ from descend.data.images.masks import VOID, Masks
 from descend.data.images.pixels import to_pixels
 from descend.data.images.warp import Warp
 from descend.data.toys.scenes import SHAPES, scenes
-from descend.engine.training import mean_scores
-from descend.kinds.segment import SegmentImages, class_shares, class_weights, fit
+from descend.engine.evaluation import score_set
+from descend.kinds.segment import SegmentImages, class_shares, class_weights, fit_preprocessing
 from descend.models.unet import UNetConfig
-from descend.report.exhibits import section
+from descend.report.exhibits import make_section
 from tests.close import close
 from tests.engine.small import train, training
 
@@ -50,7 +50,7 @@ def test_a_run_is_trained_saved_and_read_back(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_ones_own(tmp_path: Path) -> None:
-    """Pictures and masks as a user has them; the classes' names arrive in the report."""
+    """Images and masks as a user has them; the classes' names arrive in the report."""
     made = scenes(12, 20, torch.Generator().manual_seed(0))
     for part in ("images", "masks"):
         (tmp_path / part).mkdir()
@@ -66,9 +66,9 @@ def test_a_folder_of_ones_own(tmp_path: Path) -> None:
     scores = run.evaluate()
     assert scores.keys() == {"loss", "accuracy", "mean_iou"}
     with torch.no_grad():
-        pictures, table, confusion = run.parts.exhibits()  # type: ignore[misc]
+        worst, table, confusion = run.parts.exhibits()  # type: ignore[misc]
     assert [row[0] for row in table.content["rows"]] == confusion.content["labels"] == ["ground", "thing"]
-    assert pictures.content["captions"][0].split(":")[0] in {f"{i:02}" for i in range(12)}
+    assert worst.content["captions"][0].split(":")[0] in {f"{i:02}" for i in range(12)}
 
 
 @torch.no_grad()
@@ -76,18 +76,18 @@ def test_exhibits_tell_the_sets_scores() -> None:
     recipe = small()
     parts = recipe.build()
     parts.task.eval()
-    pictures, table, confusion = parts.exhibits()  # type: ignore[misc]
+    worst, table, confusion = parts.exhibits()  # type: ignore[misc]
     batch = next(iter(parts.valid))
     answers = parts.model(batch["x"]).argmax(1)
     a, b = batch["y"].flatten().numpy(), answers.flatten().numpy()
     theirs = jaccard_score(a, b, labels=range(7), average=None, zero_division=0)
     close(torch.tensor([row[1] for row in table.content["rows"]]).nan_to_num(), torch.tensor(theirs).float())
     assert sum(map(sum, confusion.content["counts"])) == a.size
-    exact = mean_scores(parts.task, parts.valid)["mean_iou"]
+    exact = score_set(parts.task, parts.valid)["mean_iou"]
     assert f"mean IoU {exact:.4f}" in table.note
-    assert pictures.content["images"].shape == (6, 3, 24, 24)  # all that there are
-    for exhibit in (pictures, table, confusion):
-        assert "could not be drawn" not in section(exhibit)
+    assert worst.content["images"].shape == (6, 3, 24, 24)  # all that there are
+    for exhibit in (worst, table, confusion):
+        assert "could not be drawn" not in make_section(exhibit)
 
 
 def test_a_u_net_without_padding_learns_the_middle() -> None:
@@ -95,14 +95,14 @@ def test_a_u_net_without_padding_learns_the_middle() -> None:
     run = training(recipe)
     run.advance()
     with torch.no_grad():
-        pictures, *_ = run.parts.exhibits()  # type: ignore[misc]
-    assert pictures.content["images"].shape == (6, 3, 8, 8)
-    assert pictures.content["truth"].shape == (6, 8, 8)
+        worst, *_ = run.parts.exhibits()  # type: ignore[misc]
+    assert worst.content["images"].shape == (6, 3, 8, 8)
+    assert worst.content["truth"].shape == (6, 8, 8)
 
 
 def test_weights_and_statistics() -> None:
     splits = Masks(scenes=20, side=16).read()
-    prepare = fit(splits)
+    prepare = fit_preprocessing(splits)
     x = splits.train.x.double() / 255
     close(torch.tensor(prepare.mean), x.mean((0, 2, 3)).float())
     close(torch.tensor(prepare.std), x.std((0, 2, 3), correction=0).float())

@@ -11,7 +11,7 @@ import torch
 
 from descend import recipes
 from descend.data.images import few_images
-from descend.data.images.few_images import FewPictures
+from descend.data.images.few_images import FewImages
 from descend.errors import Mistake
 from descend.kinds.start_from import Start
 from descend.models import load
@@ -33,7 +33,7 @@ def recipe(start: Start | None = None, half: str = "second", **changes: Any) -> 
     return replace(
         whole,
         model=ResNetCifarConfig(layers=8, width=4),
-        data=FewPictures(size=12, each=2, half=half),
+        data=FewImages(size=12, each=2, half=half),
         schedule=Constant(),
         start=start or Start(),
         loop=replace(whole.loop, **(SHORT | changes)),

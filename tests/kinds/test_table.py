@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import torch
 
+import descend
 from descend import recipes
 from descend.data.tables.columns import Columns
 from descend.data.tables.source import Table
-from descend.engine.protocol import Loop
-from descend.engine.training import Training, mean_scores
+from descend.engine.evaluation import score_set
+from descend.engine.loop import Loop
+from descend.engine.training import Training
 from descend.errors import Mistake
-from descend.kinds.table import Balance, LearnTable, predict
+from descend.kinds.table import ClassBalance, LearnTable
 from descend.models.mlp import MLPConfig
 from tests.close import close
 from tests.engine.small import train, training
@@ -32,7 +34,7 @@ def trained(recipe: Any, steps: int) -> Training:
 
 def scores(recipe: Any, run: Training) -> dict[str, float]:
     with torch.no_grad():
-        return mean_scores(run.task, recipe.test())
+        return score_set(run.task, recipe.test())
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_short_runs_learn(name: str, steps: int, score: str, bar: float) -> None
     assert scores(recipe, trained(recipe, steps))[score] > bar
 
 
+@pytest.mark.system("mlp", "trains")
 @pytest.mark.parametrize(("name", "bar"), [("mlp-csv", 0.2), ("mlp-diabetes", 0.65)])
 def test_short_regressions_learn(name: str, bar: float) -> None:
     recipe = recipes.get(name)
@@ -77,13 +80,13 @@ def test_a_users_file_from_training_to_answers(tmp_path: Path) -> None:
     folder = run.checkpoints / "best"
     assert Columns.read(folder) == table.read().columns
     (tmp_path / "new.csv").write_text("colour,x\nred,3\nblue,10\npink,1\n")
-    answers = predict(tmp_path / "run", tmp_path / "new.csv")
+    answers = descend.predict(tmp_path / "run", tmp_path / "new.csv")
     assert [a["line"] for a in answers] == [2, 3, 4]
     assert abs(answers[0]["y"] - 8.5) < 0.5
     assert abs(answers[1]["y"] - 10.5) < 0.5
     by_class = replace(recipe, data=replace(table, target="label", drop=("y",)))
     train(by_class, tmp_path / "other")
-    answers = predict(tmp_path / "other" / "checkpoints" / "last", tmp_path / "new.csv")
+    answers = descend.predict(tmp_path / "other" / "checkpoints" / "last", tmp_path / "new.csv")
     assert [a["label"] for a in answers[:2]] == ["low", "high"]
     assert all(0.5 <= a["probability"] <= 1 for a in answers)
 
@@ -128,13 +131,14 @@ def test_regions_are_what_the_model_answers() -> None:
 
 
 @pytest.mark.system("class-imbalance")
+@pytest.mark.system("class-imbalance", "true-frequencies")
 def test_balanced_batches_then_true_frequencies() -> None:
-    recipe = replace(SMALL, balance=Balance("batches", 0.5), data=Table(embedded="breast-cancer"))
+    recipe = replace(SMALL, balance=ClassBalance("batches", 0.5), data=Table(embedded="breast-cancer"))
     stream = recipe.build().stream
     shares = [next(stream)["y"].float().mean() for _ in range(4)]
     assert [float(s) for s in shares[:2]] == [0.5, 0.5]
     assert torch.stack(shares[2:]).mean() != 0.5
-    weighted = replace(recipe, balance=Balance("weights")).build().task
+    weighted = replace(recipe, balance=ClassBalance("weights")).build().task
     close(weighted.weight[recipe.data.read().train.y].mean(), torch.tensor(1.0))
 
 
@@ -143,10 +147,11 @@ def test_balanced_batches_then_true_frequencies() -> None:
     [
         ({"model": MLPConfig(inputs=5)}, "--model.inputs: the table gives 4"),
         ({"model": MLPConfig(head="softmax")}, "--model.head softmax"),
-        ({"balance": Balance("weights"), "data": Table(embedded="diabetes")}, "is a number, it has no classes"),
-        ({"balance": Balance("batches", 1.0)}, "--balance.calibrate 1.0"),
-        ({"balance": Balance("batches")}, "use a multiple of 3"),
+        ({"balance": ClassBalance("weights"), "data": Table(embedded="diabetes")}, "is a number, it has no classes"),
+        ({"balance": ClassBalance("batches", 1.0)}, "--balance.calibrate 1.0"),
+        ({"balance": ClassBalance("batches")}, "use a multiple of 3"),
         ({"loop": Loop(batch=16, accumulate=3)}, "does not divide into --accumulate 3"),
+        ({"balance": ClassBalance("batches"), "data": Table(embedded="iris", drop_last=True)}, "--data.drop-last"),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> None:
@@ -157,3 +162,30 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], message: str) -> No
 def test_a_batch_is_never_more_than_the_data() -> None:
     parts = replace(SMALL, loop=Loop(batch=1000)).build()
     assert len(next(parts.stream)["y"]) == parts.units_per_batch == parts.facts["training records"]
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_the_rest_of_an_epoch_can_be_dropped(accumulate: int) -> None:
+    """106 irises in batches of 16: six batches an epoch, ten records left out, others in every epoch."""
+    recipe = replace(SMALL, data=Table(embedded="iris", drop_last=True), loop=Loop(batch=16, accumulate=accumulate))
+    parts = recipe.build()
+    assert parts.facts["training records"] == 106
+    epochs = [[next(parts.stream)["ids"] for _ in range(6 * accumulate)] for _ in range(3)]
+    seen = [set(torch.cat(epoch).tolist()) for epoch in epochs]
+    assert [len(ids) for ids in seen] == [96, 96, 96]
+    assert seen[0] != seen[1] != seen[2]
+    kept = replace(recipe, data=Table(embedded="iris")).build().stream
+    first = torch.cat([next(kept)["ids"] for _ in range(7 * accumulate)]).tolist()
+    assert len(set(first[:106])) == 106  # without the flag the seventh batch holds the ten, and six of the next epoch
+    assert seen[0] == set(first[:96])
+
+
+def test_a_run_that_drops_its_rest_resumes_to_the_bit(tmp_path: Path) -> None:
+    words = ["train", "mlp-wine", "--data.drop-last", "--schedule", "constant", "--eval-every", "5", "--quiet"]
+    runs = {"whole": ("12",), "parts": ("8", "12"), "kept": ("12",)}
+    for name, lengths in runs.items():
+        for steps in lengths:
+            given = [word for word in words if name != "kept" or word != "--data.drop-last"]
+            assert main([*given, "--steps", steps, "--out", str(tmp_path / name)]) == 0
+    found = {name: weights(Run(tmp_path / name)) for name in runs}
+    assert found["whole"] == found["parts"] != found["kept"]

@@ -16,7 +16,7 @@ from descend.errors import Mistake
 from descend.kinds.words import LearnWords, Method, NearWords
 from descend.metrics.word_vectors import Words
 from descend.models import load
-from descend.report.exhibits import section
+from descend.report.exhibits import make_section
 from descend.text.tokenizer import Tokenizer
 
 LINES = [
@@ -50,6 +50,10 @@ def small(folder: Path, method: Method) -> LearnWords:
     )
 
 
+@pytest.mark.system("glove", "trained")
+@pytest.mark.system("skip-gram-negative-sampling", "trained")
+@pytest.mark.system("cbow", "trained")
+@pytest.mark.system("skip-gram", "trained")
 @pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.system(SLUGS[m])) for m in get_args(Method)])
 def test_every_method_learns_and_saves_its_words(method: Method, tmp_path: Path) -> None:
     torch.set_num_threads(1)
@@ -70,12 +74,13 @@ def test_every_method_learns_and_saves_its_words(method: Method, tmp_path: Path)
     assert Words(names, parts.model.vectors()).near("cat", 2)
     assert tokenizer.encode("The Cat") == [names.index("the"), names.index("cat")]
     assert parts.exhibits is not None
-    shown = "".join(section(exhibit) for exhibit in parts.exhibits())
+    shown = "".join(make_section(exhibit) for exhibit in parts.exhibits())
     assert "could not be drawn" not in shown
     assert ">horse</text>" in shown
     assert "mean cosine of two words" in shown
 
 
+@pytest.mark.system("skip-gram", "interchangeable")
 @pytest.mark.system("embedding-geometry")
 def test_words_of_like_use_are_nearer(tmp_path: Path) -> None:
     """Verbs stand where verbs stand, places where places stand."""

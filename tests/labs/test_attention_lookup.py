@@ -13,7 +13,7 @@ SLUG = "attention-properties"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=3.5)
+    return measure(seed=0, budget=1.03)
 
 
 @pytest.mark.system(SLUG)
@@ -22,6 +22,7 @@ def test_attention_looks_up_and_a_fixed_mixing_does_not(numbers: dict[str, Any])
     json.dumps(numbers)
 
 
+@pytest.mark.system(SLUG, "one-length")
 @pytest.mark.system(SLUG)
 def test_the_fixed_layer_cannot_take_another_length() -> None:
     assert accuracy(Reader(ByPlace(PAIRS + 1)), 2 * PAIRS, 0) is None

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from descend.labs import attention_probes as lab
-from descend.labs.attention_probes import Head, Recurrent, figure, measure, texts, trained, verdict
+from descend.labs.attention_probes import Head, Recurrent, figure, measure, texts, train_model, verdict
 from descend.metrics.attention_maps import mass_at
 
 SLUG = "attention-head-and-layer-probes"
@@ -28,7 +28,7 @@ def test_the_answer_stands_at_the_source(task: str) -> None:
 
 @pytest.mark.system(SLUG)
 def test_a_head_learns_to_copy_at_any_distance() -> None:
-    head = trained(Head, "copy", 110, seed=1)
+    head = train_model(Head, "copy", 110, seed=1)
     x, y, source = texts(500, "copy", torch.Generator().manual_seed(5))
     with torch.no_grad():
         right = (head(x).argmax(-1) == y).double()

@@ -45,7 +45,8 @@ def test_initial_scale_matters_less(numbers: dict[str, Any]) -> None:
         assert scales["plain"][at] < 0.3 < 0.7 < scales["batch_norm"][at]
 
 
-@pytest.mark.system(SLUG, "batch-norm")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("batch-norm")
 def test_few_examples_spoil_the_statistics(numbers: dict[str, Any]) -> None:
     found = dict(zip(CHUNKS, numbers["chunks"]["accuracy"], strict=True))
     assert found[2] < found[4] < found[32]

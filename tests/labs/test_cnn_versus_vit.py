@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from descend.labs.cnn_versus_vit import CLAIM, accuracy, biases, figure, made, verdict
+from descend.labs.cnn_versus_vit import CLAIM, accuracy, biases, build, figure, verdict
 
 SLUG = "cnn-versus-vit-lab"
 GOOD = {
@@ -33,7 +33,7 @@ def test_biases_hold_for_any_weights(seed: int) -> None:
 
 @pytest.mark.system(SLUG)
 def test_the_two_have_as_many_parameters() -> None:
-    sizes = [sum(p.numel() for p in made(name, 0).parameters()) for name in ("cnn", "vit")]
+    sizes = [sum(p.numel() for p in build(name, 0).parameters()) for name in ("cnn", "vit")]
     assert 0.8 < sizes[0] / sizes[1] < 1.25
 
 

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import nn
 
-from descend.labs.degradation import NETS, appended, descend, figure, measure, thinned, verdict
+from descend.labs.degradation import NETS, append_identities, descend, figure, measure, thin, verdict
 
 SLUG = "degradation-experiment"
 
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.5)
+    return measure(seed=0, budget=0.2)
 
 
 @pytest.mark.system(SLUG)
@@ -33,7 +33,7 @@ def test_a_short_run(numbers: dict[str, Any]) -> None:
 
 def made(loss: list[float], error: list[float], change: float = 0.0) -> dict[str, Any]:
     names = {"net": [n for n, _ in NETS], "layers": [k for _, k in NETS]}
-    return {**names, "loss": loss, "error": error, "steps": 500, "identity_layers_change": change}
+    return {**names, "loss": loss, "error": error, "steps": 500, "images": 1000, "identity_layers_change": change}
 
 
 @pytest.mark.system(SLUG)
@@ -42,6 +42,8 @@ def test_the_verdict_reads_the_numbers() -> None:
     assert verdict(made([0.1, 0.5, 0.05, 0.06], [0.02, 0.2, 0.0, 0.01])) == "supported"
     assert verdict(made([0.1, 0.1, 0.05, 0.06], [0.02, 0.02, 0.0, 0.01])) == "refuted"  # no degradation
     assert verdict(made([0.1, 0.5, 0.05, 0.3], [0.02, 0.2, 0.0, 0.1])) == "refuted"  # not cured
+    assert verdict(made([0.1, 0.5, 0.2, 0.06], [0.02, 0.2, 0.0, 0.01])) == "refuted"  # residual 20 learns worse
+    assert verdict(made([0.1, 0.5, 0.05, 0.06], [0.02, 0.2, 0.0, 0.03])) == "supported"  # within the error
     assert verdict(made([0.1, 0.5, 0.05, 0.06], [0.02, 0.2, 0.0, 0.01], change=1e-7)) == "refuted"
 
 
@@ -52,9 +54,9 @@ def test_identity_layers_need_a_relu_before_them() -> None:
     conv, x = nn.Conv2d(3, 4, 3, padding=1), torch.randn(2, 3, 6, 6)
     with torch.no_grad():
         shallow = nn.Sequential(conv, nn.ReLU())
-        assert torch.equal(appended(shallow, 4, 5)(x), shallow(x))
-        assert torch.equal(appended(conv, 4, 5)(x), conv(x).relu())
-        assert not torch.equal(appended(conv, 4, 5)(x), conv(x))
+        assert torch.equal(append_identities(shallow, 4, 5)(x), shallow(x))
+        assert torch.equal(append_identities(conv, 4, 5)(x), conv(x).relu())
+        assert not torch.equal(append_identities(conv, 4, 5)(x), conv(x))
 
 
 def test_training_lowers_the_loss() -> None:
@@ -63,4 +65,4 @@ def test_training_lowers_the_loss() -> None:
     losses, gradient = descend(nn.Linear(5, 3), x, y, 60, torch.Generator().manual_seed(0))
     assert losses[-1] < losses[0]
     assert gradient > 0
-    assert thinned([1.0, 3.0] * 40) == [2.0] * 40
+    assert thin([1.0, 3.0] * 40) == [2.0] * 40

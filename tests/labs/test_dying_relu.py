@@ -27,6 +27,15 @@ def test_dead_relu_units_stay_dead_and_others_come_back(numbers: dict[str, Any])
     assert after["relu"] >= numbers["silent_at_start"][0] > 0.3 > after["elu"]
 
 
+@pytest.mark.system("dying-relu", "experiment")
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_relu_stays_dead_and_the_others_come_back_on_every_seed(seed: int) -> None:
+    for name in NAMES:
+        found = train(name, seed, bias=dying_relu.BIAS)
+        assert found["silent_at_start"] > 0.3
+        assert (found["gradient"] == 0) == (found["recovered"] == 0) == (name == "relu")
+
+
 @pytest.mark.system(SLUG)
 def test_a_large_learning_rate_kills(numbers: dict[str, Any]) -> None:
     dead = numbers["by_rate"]["dead"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from descend.labs.expert_collapse import ACTIVE, figure, measure, trained, verdict
+from descend.labs.expert_collapse import ACTIVE, figure, measure, train_layer, verdict
 
 SLUG = "load-balancing-loss"
 
@@ -17,6 +17,7 @@ def numbers() -> dict[str, Any]:
     return measure(seed=0, budget=1.0)
 
 
+@pytest.mark.system(SLUG, "collapse")
 @pytest.mark.system(SLUG)
 def test_the_loss_evens_the_use_and_costs_no_accuracy(numbers: dict[str, Any]) -> None:
     """MF-B.132."""
@@ -31,7 +32,7 @@ def test_the_loss_evens_the_use_and_costs_no_accuracy(numbers: dict[str, Any]) -
 
 @pytest.mark.system(SLUG)
 def test_the_same_start_and_the_same_tokens() -> None:
-    (_, one), (_, other) = trained(0.0, 3), trained(0.1, 3)
+    (_, one), (_, other) = train_layer(0.0, 3), train_layer(0.1, 3)
     assert torch.equal(one.draw(5)[0], other.draw(5)[0])
 
 

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 import torch
 
-from descend.labs.head_specialization import ROLES, figure, matched, measure, texts, verdict
+from descend.labs.head_specialization import ROLES, figure, match_roles, measure, texts, verdict
 
 SLUG = "attention-head-and-layer-probes"
 
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=4.0)
+    return measure(seed=0, budget=1.15)
 
 
 @pytest.mark.system(SLUG)
 def test_three_heads_share_three_relations(numbers: dict[str, Any]) -> None:
     assert verdict(numbers) == "supported", numbers
-    assert matched(numbers["weights"]["3"]) > 0.5
+    assert match_roles(numbers["weights"]["3"]) > 0.5
     assert max(numbers["weights"]["1"][0]) < 0.9, "one head spreads its weight"
     json.dumps(numbers)
 
@@ -36,5 +36,5 @@ def test_verdict_and_figure(numbers: dict[str, Any]) -> None:
     assert verdict({**numbers, "accuracy": [0.98, 1.0]}) == "refuted"
     assert verdict({**numbers, "weights": {"3": [[0.9, 0, 0]] * 3}}) == "refuted"
     assert verdict({**numbers, "steps": 20}) == "open"
-    assert matched([[0, 1.0, 0], [0, 0, 0.8], [0.9, 0, 0]]) == 0.8
+    assert match_roles([[0, 1.0, 0], [0, 0, 0.8], [0.9, 0, 0]]) == 0.8
     assert len(figure(numbers).axes) == 2

@@ -13,8 +13,8 @@ from descend.labs.induction_heads import (
     AttentionOnly,
     figure,
     head_scores,
+    mark_repeats,
     measure,
-    repeated,
     texts,
     verdict,
 )
@@ -24,9 +24,10 @@ SLUG = "induction-heads"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=3.5)
+    return measure(seed=0, budget=1.55)
 
 
+@pytest.mark.system(SLUG, "texts")
 @pytest.mark.system(SLUG)
 def test_texts_repeat_with_their_period() -> None:
     x, y, p = texts(50, torch.Generator().manual_seed(0))
@@ -47,6 +48,7 @@ def test_two_layers_learn_it_and_one_does_not(numbers: dict[str, Any]) -> None:
     json.dumps(numbers)
 
 
+@pytest.mark.system(SLUG, "score")
 @pytest.mark.system(SLUG)
 def test_scores_of_heads_that_look_everywhere_alike() -> None:
     """With scores of 0 a position gives each of i + 1 keys the same share."""
@@ -57,7 +59,7 @@ def test_scores_of_heads_that_look_everywhere_alike() -> None:
         model.biases[0].table.weight.zero_()
     x, _, p = texts(20, torch.Generator().manual_seed(1))
     found = head_scores(model, x, p)
-    known = repeated(p)
+    known = mark_repeats(p)
     i = torch.arange(LENGTH).expand_as(known)
     assert found["previous"][0][0] == pytest.approx(float((1 / (i + 1.0))[known].mean()), rel=1e-4)
     expected = ((i + 1) // p / (i + 1.0))[known].mean()  # keys i + 1 − p, i + 1 − 2p, … ≥ 0

@@ -17,14 +17,16 @@ pytestmark = pytest.mark.system("regularized-erm")
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=1.0)
+    return measure(seed=0, budget=0.5)
 
 
+@pytest.mark.system("regularized-erm", "designs")
 def test_the_claim_is_supported(numbers: dict[str, Any]) -> None:
     assert verdict(numbers) == "supported"
     assert list(zip(numbers["design"], numbers["method"], strict=True)) == [(d, m) for d in DESIGNS for m in METHODS]
 
 
+@pytest.mark.system("regularized-erm", "designs")
 def test_sparse_dense_and_collinear(numbers: dict[str, Any]) -> None:
     """S940-DLD.216: who wins where; lasso finds more of the support; both penalties trade bias for variance."""
     excess = dict(zip(zip(numbers["design"], numbers["method"], strict=True), numbers["excess"], strict=True))
@@ -52,6 +54,7 @@ def test_variance_falls_and_bias_rises_with_lambda() -> None:
     assert bias[-1] > 10 * bias[0]
 
 
+@pytest.mark.system("regularized-erm", "equal-columns")
 def test_equal_columns(numbers: dict[str, Any]) -> None:
     for method in ("ridge", "elastic net"):
         one, two = numbers["twins"][method]

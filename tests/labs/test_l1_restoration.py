@@ -15,9 +15,10 @@ SLUG = "l1-loss"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=1.0)
+    return measure(seed=0, budget=0.5)
 
 
+@pytest.mark.system("l1-loss", "restoration")
 @pytest.mark.system(SLUG)
 def test_measures() -> None:
     """A step edge, the same edge blurred, and a known error."""
@@ -29,6 +30,7 @@ def test_measures() -> None:
     close(psnr(edge + 0.1, edge), torch.tensor([20.0]))
 
 
+@pytest.mark.system("l1-loss", "restoration")
 @pytest.mark.system(SLUG)
 def test_l1_is_sharper(numbers: dict[str, Any]) -> None:
     """DLN-A.55. L1 also has the smaller absolute error, since that is what it minimises."""

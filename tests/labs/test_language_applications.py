@@ -26,6 +26,7 @@ SLUG = "language-model-applications"
 FINE: dict[str, Any] = {"steps": 300, "use": USES, "accuracy": [0.9] * 5, "trivial": [0.5, 0.5, 0.3, 0.3, 0.3]}
 
 
+@pytest.mark.system("language-model-applications", "five-uses")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("use", range(len(USES)), ids=USES)
 def test_the_text_holds_its_answer(use: int) -> None:
@@ -49,9 +50,10 @@ def test_the_text_holds_its_answer(use: int) -> None:
             assert words[words.index(words[-2]) - 2] == answer, "OWNER has THING … THING"
 
 
+@pytest.mark.system("language-model-applications", "trained")
 @pytest.mark.system(SLUG)
 def test_the_model_reads() -> None:
-    numbers = measure(seed=0, budget=4.0)
+    numbers = measure(seed=0, budget=1.2)
     ahead = [a - t for a, t in zip(numbers["accuracy"], numbers["trivial"], strict=True)]
     assert sum(gain > 0.2 for gain in ahead) >= 3, dict(zip(USES, ahead, strict=True))
     assert min(ahead) > -0.05, "none is worse than not reading"

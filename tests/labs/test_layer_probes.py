@@ -13,7 +13,7 @@ GOOD = {"steps": 300, "layer": [0, 1, 2], "token": [1.0, 1.0, 1.0], "local": [0.
 
 @pytest.mark.system(SLUG)
 def test_the_token_is_in_the_embedding_and_the_answer_is_not() -> None:
-    numbers = measure(seed=0, budget=0.2)
+    numbers = measure(seed=0, budget=0.08)
     assert verdict(numbers) == "open"
     assert numbers["token"][0] > 0.99
     assert max(numbers["local"][0], numbers["long_range"][0]) < 0.15, "chance is 0.05"

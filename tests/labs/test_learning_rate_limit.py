@@ -15,10 +15,11 @@ from tests.close import close
 def numbers() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lab, "CONDITIONS", (10, 30, 100))
-        return measure(seed=0, budget=0.5)
+        return measure(seed=0, budget=0.1)
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "limit")
 def test_the_claim_is_supported(numbers: dict[str, Any]) -> None:
     assert verdict(numbers) == "supported"
     assert "2/c" in CLAIM
@@ -26,11 +27,13 @@ def test_the_claim_is_supported(numbers: dict[str, Any]) -> None:
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "zones")
 def test_measured_factors_are_the_closed_form(numbers: dict[str, Any]) -> None:
     close(numbers["factor"], [abs(1 - x) for x in numbers["rate_times_curvature"]])
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "acceleration")
 def test_momentum_turns_kappa_into_its_root(numbers: dict[str, Any]) -> None:
     """DLN-A.92. With noise the tuned heavy ball is the worse of the two."""
     assert numbers["exponent_plain"] == pytest.approx(1.0, abs=0.02)

@@ -12,7 +12,7 @@ SLUG = "likelihood-trap"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=4.0)
+    return measure(seed=0, budget=2.0)
 
 
 @pytest.mark.system(SLUG)

@@ -9,7 +9,11 @@ import torch
 
 from descend.labs.long_distance import DISTANCES, draw, figure, measure, verdict
 
-pytestmark = pytest.mark.system("sequence-property-probes", "vanishing-exploding-in-time", "lstm-gradient-highway")
+pytestmark = [
+    pytest.mark.system("sequence-property-probes"),
+    pytest.mark.system("vanishing-exploding-in-time"),
+    pytest.mark.system("lstm-gradient-highway"),
+]
 STATES = {"change of h": 0.2, "change of c": 0.1, "subject from h": 0.8, "subject from c": 1.0}
 FOUND: dict[str, Any] = {
     "distance": list(DISTANCES),
@@ -21,7 +25,7 @@ FOUND: dict[str, Any] = {
 
 
 def test_it_measures() -> None:
-    numbers = measure(seed=0, budget=1.0)
+    numbers = measure(seed=0, budget=0.25)
     assert numbers["attention"][-1] > 0.65  # after 20 steps: it looks at the first word, however far
     assert set(numbers["states"]) == set(STATES)
     assert len(figure(numbers).axes) == 1

@@ -18,7 +18,7 @@ def numbers() -> dict[str, Any]:
     """The full length, with eight racers at their first rate."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lab, "RACERS", {name: (RACERS[name][0], RACERS[name][1][:1]) for name in SOME})
-        return measure(seed=0, budget=10.0)
+        return measure(seed=0, budget=5.0)
 
 
 @pytest.mark.system("conjugate-gradient")
@@ -33,7 +33,7 @@ def test_the_claim_is_supported(numbers: dict[str, Any]) -> None:
 @pytest.mark.system("hessian-free-optimization")
 @pytest.mark.system("gradient-descent")
 def test_every_optimizer_runs_and_falls() -> None:
-    numbers = measure(seed=1, budget=0.5)
+    numbers = measure(seed=1, budget=0.3)
     assert len(numbers["optimizer"]) == len(RACERS)
     assert verdict(numbers) == "open", "too short to tell"
     for place in ("valley", "bowl"):
@@ -42,7 +42,7 @@ def test_every_optimizer_runs_and_falls() -> None:
             assert curve[0] == 1
             assert curve[-1] < 0.9, (place, name)
             assert all(b <= a for a, b in pairwise(curve))
-    assert measure(seed=1, budget=0.5) == numbers
+    assert measure(seed=1, budget=0.3) == numbers
 
 
 @pytest.mark.parametrize(("name", "end"), [("Polak-Ribière", 0.5), ("heavy ball", 0.5)])

@@ -21,6 +21,7 @@ def test_texts_are_what_their_labels_say() -> None:
     assert 0.4 < order.double().mean() < 0.6
 
 
+@pytest.mark.system(SLUG, "exact")
 @pytest.mark.system(SLUG)
 @pytest.mark.system("additive-position-information")
 @pytest.mark.system("alibi")
@@ -37,6 +38,7 @@ def test_who_can_tell_dog_bites_man_from_man_bites_dog(name: str) -> None:
         assert apart > 1e-9
 
 
+@pytest.mark.system("learned-position-embeddings", "longer")
 @pytest.mark.system("learned-position-embeddings")
 def test_learned_positions_refuse_a_longer_text_and_sinusoids_do_not() -> None:
     assert accuracies(ENCODINGS["learned"](), 2 * LENGTH, 0) == (None, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from descend.labs.pretraining_families import (
     MASK,
     ROWS,
     WORDS,
-    asked,
+    ask,
     best,
     chain,
     figure,
@@ -32,10 +33,13 @@ SLUG = "pretraining-family-comparison"
 
 
 @pytest.fixture(scope="module")
-def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.1)
+def numbers() -> Iterator[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("descend.labs.pretraining_families.TESTS", 1000)
+        yield measure(seed=0, budget=0.1)
 
 
+@pytest.mark.system("pretraining-family-comparison", "pairs")
 @pytest.mark.system(SLUG)
 def test_pairs_of_positions(numbers: dict[str, Any]) -> None:
     """MF 20.8.1: all-to-all against lower-triangular, found by changing one word at a time."""
@@ -44,6 +48,7 @@ def test_pairs_of_positions(numbers: dict[str, Any]) -> None:
     assert pairs_seen(lambda x: torch.nn.functional.one_hot(x, 20).double(), torch.zeros(1, LENGTH).long()) == LENGTH
 
 
+@pytest.mark.system("pretraining-family-comparison", "objectives")
 @pytest.mark.system(SLUG)
 def test_the_best_possible_by_enumeration() -> None:
     random = torch.Generator().manual_seed(0)
@@ -60,6 +65,7 @@ def test_the_best_possible_by_enumeration() -> None:
         assert best(p, "next", row[None], t).item() == pytest.approx(-math.log(float(p[a, words[0]])))
 
 
+@pytest.mark.system("pretraining-family-comparison", "objectives")
 @pytest.mark.system(SLUG)
 def test_no_question_shows_its_answer() -> None:
     """−log p changes with the words around, and what is asked is never read: all answers together have mass 1."""
@@ -68,14 +74,15 @@ def test_no_question_shows_its_answer() -> None:
     x[:, 6] = torch.arange(WORDS)
     for family, model in models().items():
         for row in ("middle", "next"):
-            close(asked(family, model.eval(), row, x, 6).exp().reciprocal().sum(), torch.tensor(1.0))
+            close(ask(family, model.eval(), row, x, 6).exp().reciprocal().sum(), torch.tensor(1.0))
     every = x[:1].repeat(WORDS**2, 1)
     every[:, 6], every[:, 7] = torch.arange(WORDS**2) // WORDS, torch.arange(WORDS**2) % WORDS
     for family, model in models().items():
-        mass = (-HIDDEN * asked(family, model.eval(), "span", every, 6)).exp().sum()
+        mass = (-HIDDEN * ask(family, model.eval(), "span", every, 6)).exp().sum()
         close(mass, torch.tensor(1.0))
 
 
+@pytest.mark.system("pretraining-family-comparison", "objectives")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_objectives_can_be_learned(family: str) -> None:

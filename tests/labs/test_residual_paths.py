@@ -8,7 +8,18 @@ import pytest
 import torch
 from torch import nn
 
-from descend.labs.residual_paths import BLOCKS, PLAIN, WIDTH, Tower, figure, layer, lesions, measure, shrunk, verdict
+from descend.labs.residual_paths import (
+    BLOCKS,
+    PLAIN,
+    WIDTH,
+    Tower,
+    figure,
+    layer,
+    lesions,
+    measure,
+    measure_terms,
+    verdict,
+)
 from descend.nn.convolution.residual import Residual
 from tests.close import close
 
@@ -17,7 +28,7 @@ SLUG = "residual-stack-analysis"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.4)
+    return measure(seed=0, budget=0.1)
 
 
 @pytest.mark.system(SLUG)
@@ -40,7 +51,7 @@ def test_a_block_without_a_term_is_not_missed() -> None:
     nn.init.zeros_(model.blocks[2].f[3].weight)
     nn.init.zeros_(model.blocks[2].f[3].bias)
     x, y = torch.randn(20, 64), torch.arange(20) % 10
-    found, seen = lesions(model, x, y), shrunk(model, x, y)
+    found, seen = lesions(model, x, y), measure_terms(model, x, y)
     assert seen["term"][2] == 0
     assert found["loss_without"][2] == found["whole_loss"] == seen["loss_without_smallest_quarter"]
     assert found["loss_without"][1] != found["whole_loss"]

@@ -13,12 +13,12 @@ from descend.labs.sequence_architectures import (
     DISTANCES,
     LENGTHS,
     WIDTH,
-    counted,
+    build,
+    count_flops,
     figure,
     gradient,
     growth,
     kept_numbers,
-    made,
     measure,
     verdict,
 )
@@ -29,7 +29,7 @@ SLUG = "sequence-architecture-comparison"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.1)
+    return measure(seed=0, budget=0.05)
 
 
 @pytest.mark.system(SLUG)
@@ -44,11 +44,12 @@ def test_exact_parts(numbers: dict[str, Any]) -> None:
     assert (lstm["steps"], attn["steps"]) == (LENGTHS[-1], 1)
 
 
+@pytest.mark.system(SLUG, "crossover")
 @pytest.mark.system(SLUG)
 def test_costs_cross_at_n_equal_to_d() -> None:
-    rnn, attn = made("rnn", 0), made("attention", 0)
-    assert counted(attn, WIDTH - 1) < counted(rnn, WIDTH - 1)
-    assert counted(attn, WIDTH + 1) > counted(rnn, WIDTH + 1)
+    rnn, attn = build("rnn", 0), build("attention", 0)
+    assert count_flops(attn, WIDTH - 1) < count_flops(rnn, WIDTH - 1)
+    assert count_flops(attn, WIDTH + 1) > count_flops(rnn, WIDTH + 1)
 
 
 @pytest.mark.system(SLUG)
@@ -57,14 +58,14 @@ def test_gradients_decay_in_recurrence_alone(numbers: dict[str, Any]) -> None:
     assert rnn["factor_a_step"] < lstm["factor_a_step"] < 0.95 < attn["factor_a_step"]
     assert rnn["gradient"][-1] < 1e-15 < lstm["gradient"][-1] < 1e-4 < attn["gradient"][-1]
     for name in ("rnn", "lstm", "attention"):
-        assert gradient(made(name, 3), DISTANCES[0], 3) == gradient(made(name, 3), DISTANCES[0], 3)
+        assert gradient(build(name, 3), DISTANCES[0], 3) == gradient(build(name, 3), DISTANCES[0], 3)
 
 
 @pytest.mark.system(SLUG)
 def test_attention_keeps_its_weights() -> None:
     """n² weights and n d inputs; growth leaves out what does not depend on n."""
     n = 64
-    assert kept_numbers(made("attention", 0), n) >= n * n + n * WIDTH
+    assert kept_numbers(build("attention", 0), n) >= n * n + n * WIDTH
     close(growth([7 + n for n in LENGTHS]), 1.0)
     close(growth([7 + n * n for n in LENGTHS]), 2.0)
     assert kept_numbers(lambda x: x.detach(), n) == 0

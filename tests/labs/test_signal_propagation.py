@@ -16,9 +16,10 @@ SLUG = "signal-propagation-lab"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.8)
+    return measure(seed=0, budget=0.45)
 
 
+@pytest.mark.system("signal-propagation-lab", "factors")
 @pytest.mark.system(SLUG)
 def test_factors_agree_with_the_closed_form(numbers: dict[str, Any]) -> None:
     assert numbers["factor"] == [0.25, 0.5, 1.0, 4.0, 1.0, 1.0]
@@ -28,6 +29,7 @@ def test_factors_agree_with_the_closed_form(numbers: dict[str, Any]) -> None:
             assert (gap < 5 * numbers[f"{way}_error"][i]) == ("tanh" not in name), (name, way)
 
 
+@pytest.mark.system("signal-propagation-lab", "xavier-decay")
 @pytest.mark.system(SLUG)
 def test_xavier_decays_as_two_to_the_depth(numbers: dict[str, Any]) -> None:
     """DLN-Init-relu-propagation; in the logarithm, where the spread of a few nets is about 1."""
@@ -45,6 +47,7 @@ def test_tanh_falls_slowly(numbers: dict[str, Any]) -> None:
     assert 0.005 < numbers["curves"]["signal"]["xavier, tanh"][-1] < 0.02
 
 
+@pytest.mark.system("signal-propagation-lab", "symmetry")
 @pytest.mark.system(SLUG)
 def test_equal_units_stay_equal(numbers: dict[str, Any]) -> None:
     assert numbers["spread_of_equal_units"] == 0
@@ -52,6 +55,7 @@ def test_equal_units_stay_equal(numbers: dict[str, Any]) -> None:
     assert unit_spread(normal_, torch.Generator().manual_seed(3)) > 0.1
 
 
+@pytest.mark.system("signal-propagation-lab", "half-precision")
 @pytest.mark.system(SLUG)
 def test_half_precision_overflows(numbers: dict[str, Any]) -> None:
     """z grows by 2 a layer; the largest of 2048 numbers is about 3.5: 3.5 · 2^l > 65504 from l = 15 on."""
@@ -59,6 +63,7 @@ def test_half_precision_overflows(numbers: dict[str, Any]) -> None:
 
 
 @pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "drift")
 def test_layer_norm_stops_the_drift(numbers: dict[str, Any]) -> None:
     """VOM-B.19: mean 0 and deviation 1 after every layer; without it the stream grows as 1.25^(l/2)."""
     plain, normed = numbers["drift"]["plain"], numbers["drift"]["layer norm"]

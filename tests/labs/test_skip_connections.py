@@ -18,7 +18,8 @@ def edge(numbers: dict[str, Any]) -> dict[str, float]:
     return dict(zip(numbers["network"], numbers["edge"], strict=True))
 
 
-@pytest.mark.system("unet", "conv-encoder-decoder")
+@pytest.mark.system("unet")
+@pytest.mark.system("conv-encoder-decoder")
 def test_skips_keep_the_edges(edge: dict[str, float]) -> None:
     assert edge["U-Net"] > 0.75
     assert edge["U-Net"] > edge["encoder-decoder"] + 0.1

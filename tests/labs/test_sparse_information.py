@@ -27,7 +27,7 @@ SLUG = "longformer"
 
 @pytest.fixture(scope="module")
 def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=0.4)
+    return measure(seed=0, budget=0.2)
 
 
 @pytest.mark.system(SLUG)

@@ -37,6 +37,7 @@ def test_verdicts(numbers: dict[str, Any]) -> None:
     assert verdict({**numbers, "accuracy": [1.0]}) == "open"
 
 
+@pytest.mark.system("embedding-analogies", "map")
 def test_figure(numbers: dict[str, Any]) -> None:
     left, right = figure(numbers).axes
     assert len(right.texts) == len(numbers["words"])

@@ -16,6 +16,7 @@ def numbers() -> dict[str, Any]:
     return measure(seed=0, budget=0.1)
 
 
+@pytest.mark.system("static-versus-contextual", "static")
 @pytest.mark.system(SLUG)
 def test_static_vectors_are_equal_and_contextual_ones_are_not(numbers: dict[str, Any]) -> None:
     for when in ("before", "after"):

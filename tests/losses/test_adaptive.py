@@ -24,6 +24,7 @@ def pair() -> tuple[AdaptiveSoftmax, nn.AdaptiveLogSoftmaxWithLoss, torch.Tensor
     return ours, theirs, 8 * torch.randn(40, 16, dtype=torch.float64)
 
 
+@pytest.mark.system("adaptive-log-softmax", "api")
 @pytest.mark.system(SLUG)
 def test_is_torchs() -> None:
     ours, theirs, x = pair()
@@ -38,6 +39,7 @@ def test_is_torchs() -> None:
         close(a, b)
 
 
+@pytest.mark.system("adaptive-log-softmax", "api", "distribution")
 @pytest.mark.system(SLUG)
 def test_is_a_distribution_and_predicts_its_largest() -> None:
     ours, theirs, x = pair()
@@ -50,6 +52,7 @@ def test_is_a_distribution_and_predicts_its_largest() -> None:
     assert torch.equal(ours.predict(x.view(4, 10, 16)), found.view(4, 10))
 
 
+@pytest.mark.system("adaptive-log-softmax", "erratum")
 @pytest.mark.system(SLUG)
 def test_it_is_another_model_than_the_full_softmax() -> None:
     """Erratum of DLN: the values are not those of cross-entropy, unless each cluster has one class."""
@@ -61,6 +64,7 @@ def test_it_is_another_model_than_the_full_softmax() -> None:
     assert not torch.allclose(ours.log_prob(x), logits.log_softmax(-1))
 
 
+@pytest.mark.system("adaptive-log-softmax", "cheaper")
 @pytest.mark.system(SLUG)
 def test_it_costs_less_than_the_full_softmax() -> None:
     torch.manual_seed(1)

@@ -26,7 +26,8 @@ def test_two_binary_cross_entropies() -> None:
     close(discriminator_loss(real, fake), bce(real, torch.ones(7)) + bce(fake, torch.zeros(7)))
 
 
-@pytest.mark.system("gan", "generator-loss-variants")
+@pytest.mark.system("gan")
+@pytest.mark.system("generator-loss-variants")
 def test_equilibrium() -> None:
     """DLN-GAN-equilibrium: D = ½ everywhere gives 2 log 2, and V = −log 4."""
     half = torch.zeros(5, dtype=torch.float64)
@@ -78,7 +79,8 @@ def test_descending_raises_d_of_the_generated() -> None:
     close(d + 0.01 * ascent, t(0.2))  # the books' recomputed step, D itself being the variable
 
 
-@pytest.mark.system("gan", "generator-loss-variants")
+@pytest.mark.system("gan")
+@pytest.mark.system("generator-loss-variants")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_extreme_logits(dtype: torch.dtype) -> None:
     big = torch.tensor([1e4], dtype=dtype)
@@ -92,7 +94,8 @@ def test_extreme_logits(dtype: torch.dtype) -> None:
             assert torch.autograd.grad(loss_fn(s), s)[0].isfinite().all()
 
 
-@pytest.mark.system("gan", "generator-loss-variants")
+@pytest.mark.system("gan")
+@pytest.mark.system("generator-loss-variants")
 def test_gradcheck() -> None:
     real, fake = (torch.linspace(-3, 2, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(discriminator_loss, (real, fake))

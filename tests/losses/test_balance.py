@@ -9,6 +9,7 @@ from descend.losses.balance import balance_loss, balance_value, load_entropy, sh
 from tests.close import close
 
 
+@pytest.mark.system("load-balancing-loss", "value")
 @pytest.mark.system("load-balancing-loss")
 @pytest.mark.parametrize("k", [1, 2])
 def test_even_use_gives_k_and_collapse_n(k: int) -> None:
@@ -19,6 +20,7 @@ def test_even_use_gives_k_and_collapse_n(k: int) -> None:
     close(balance_loss(gone, torch.arange(k).expand(8, k)), torch.tensor(8.0))
 
 
+@pytest.mark.system("load-balancing-loss", "gradient")
 @pytest.mark.system("load-balancing-loss")
 def test_the_gradient_flows_through_the_gates_alone() -> None:
     z = torch.randn(12, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
@@ -31,6 +33,7 @@ def test_the_gradient_flows_through_the_gates_alone() -> None:
     assert torch.autograd.gradcheck(lambda z: balance_loss(z.softmax(-1), index), z)
 
 
+@pytest.mark.system("load-balancing-loss", "letters")
 @pytest.mark.system("load-balancing-loss")
 def test_shares_and_entropy() -> None:
     index = torch.tensor([[0, 1], [0, 2], [0, 1], [3, 0]])

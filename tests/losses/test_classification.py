@@ -16,6 +16,7 @@ from descend.losses.classification import (
     nll,
     soft_cross_entropy,
 )
+from descend.losses.risk import weighted_risk
 from tests.close import close
 
 
@@ -27,7 +28,10 @@ def gradient(loss: Tensor, at: Tensor) -> Tensor:
     return torch.autograd.grad(loss, at)[0]
 
 
-@pytest.mark.system("cross-entropy", "nll-loss")
+@pytest.mark.system("cross-entropy")
+@pytest.mark.system("cross-entropy", "weights")
+@pytest.mark.system("nll-loss")
+@pytest.mark.system("nll-loss", "weighted-mean", "after-log-softmax")
 def test_weighted_losses_of_dln() -> None:
     """DLN-NLL-CE-weighted; values are printed to ten digits, hence the wider tolerance here and below."""
     logits = t([[2.0, 0.5, -1.0], [0.1, 0.2, 3.0], [1.0, 1.0, 1.0]])
@@ -39,6 +43,7 @@ def test_weighted_losses_of_dln() -> None:
 
 
 @pytest.mark.system("cross-entropy")
+@pytest.mark.system("cross-entropy", "targets", "gradient")
 @pytest.mark.parametrize(
     ("logits", "y", "loss", "grad"),
     [  # VOM-13.9.1.7 and MF-4.4.3; VOM-12.4.2 (mean over two examples); DLD-1.5 with a hard target
@@ -78,6 +83,7 @@ def test_loss_against_confidence() -> None:
 
 
 @pytest.mark.system("cross-entropy")
+@pytest.mark.system("cross-entropy", "targets")
 def test_soft_targets_are_entropy_plus_divergence() -> None:
     """DLD-1.5."""
     q, z = t([0.5, 0.3, 0.2]), t([1.0, 0.5, -1.0]).requires_grad_()
@@ -88,6 +94,7 @@ def test_soft_targets_are_entropy_plus_divergence() -> None:
     close(soft_cross_entropy(z, t([1.0, 0.0, 0.0])), cross_entropy(z[None], torch.tensor([0]))[0])
 
 
+@pytest.mark.system("nll-loss", "after-log-softmax")
 @pytest.mark.system("cross-entropy")
 def test_against_scikit_learn_and_over_positions() -> None:
     z = torch.randn(2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -99,6 +106,7 @@ def test_against_scikit_learn_and_over_positions() -> None:
 
 
 @pytest.mark.system("cross-entropy")
+@pytest.mark.system("cross-entropy", "padding")
 def test_a_class_of_weight_zero_is_padding() -> None:
     z = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1), requires_grad=True)
     y = torch.tensor([1, 0, 2, 0])  # 0 is PAD
@@ -108,6 +116,7 @@ def test_a_class_of_weight_zero_is_padding() -> None:
 
 
 @pytest.mark.system("binary-cross-entropy")
+@pytest.mark.system("binary-cross-entropy", "two-inputs")
 def test_binary_cross_entropy_of_the_books() -> None:
     p, y = t([0.9, 0.2, 0.8]), t([1.0, 0.0, 1.0])  # VOM-5.3.2
     close(binary_cross_entropy_of_probabilities(p, y).mean(), t(0.1838825394), loosen=10)
@@ -121,6 +130,7 @@ def test_binary_cross_entropy_of_the_books() -> None:
 
 
 @pytest.mark.system("binary-cross-entropy")
+@pytest.mark.system("binary-cross-entropy", "gradient")
 def test_binary_gradients() -> None:
     """MF-4.3: ŷ − y in the logit, (ŷ − y)/(ŷ(1 − ŷ)) in the probability."""
     y = t([0.0, 1.0])
@@ -132,13 +142,17 @@ def test_binary_gradients() -> None:
 
 
 @pytest.mark.system("binary-cross-entropy")
+@pytest.mark.system("binary-cross-entropy", "two-class")
 def test_two_classes_are_one_logit() -> None:
     z = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     y = torch.tensor([0, 1, 1, 0, 1, 0])
     close(binary_cross_entropy(z[:, 1] - z[:, 0], y.double()), cross_entropy(z, y))
 
 
-@pytest.mark.system("cross-entropy", "binary-cross-entropy")
+@pytest.mark.system("cross-entropy")
+@pytest.mark.system("cross-entropy", "extreme")
+@pytest.mark.system("binary-cross-entropy")
+@pytest.mark.system("binary-cross-entropy", "extreme")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_extreme_logits_are_exact(dtype: torch.dtype) -> None:
     z = torch.tensor([[1e4, -1e4, 0.0]], dtype=dtype)
@@ -150,7 +164,9 @@ def test_extreme_logits_are_exact(dtype: torch.dtype) -> None:
     close(cross_entropy(z + 77, y[:1]) + 1, torch.ones(1, dtype=dtype))  # a shift of all logits changes nothing
 
 
-@pytest.mark.system("cross-entropy", "nll-loss", "binary-cross-entropy")
+@pytest.mark.system("cross-entropy")
+@pytest.mark.system("nll-loss")
+@pytest.mark.system("binary-cross-entropy")
 def test_gradcheck() -> None:
     z = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3), requires_grad=True)
     y, q = torch.tensor([0, 3, 1]), torch.arange(12.0, dtype=torch.float64).view(3, 4).sin().softmax(-1)
@@ -163,3 +179,33 @@ def test_gradcheck() -> None:
 
 def test_certain_probabilities_cost_nothing() -> None:
     assert binary_cross_entropy_of_probabilities(t([1.0, 0.0]), t([1.0, 0.0])).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.system("cross-entropy", "loss-shapes")
+def test_minus_log_recovers_from_a_confidently_wrong_start_and_the_other_shapes_stall() -> None:
+    """VOM 13.9.1.4: in the logit −log q has the slope q − 1; those of 1 − q and (1 − q)² are gone at q = 0."""
+    shapes = {"log": lambda q: -q.log(), "linear": lambda q: 1 - q, "square": lambda q: (1 - q).square()}
+    for seed in range(3):
+        x = torch.randn(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        y = (x[:, 0] > 0).long()
+        right, slopes = {}, {}
+        for name, shape in shapes.items():
+            w = t([[8.0, -8.0], [0.0, 0.0]]).requires_grad_()  # every example far on the wrong side
+            for _ in range(40):
+                q = (x @ w).softmax(-1).gather(1, y[:, None])[:, 0]
+                g = gradient(shape(q).mean(), w)
+                slopes.setdefault(name, g.norm().item())
+                w = (w - 2.0 * g).detach().requires_grad_()
+            right[name] = ((x @ w).argmax(-1) == y).double().mean().item()
+        assert slopes["log"] > 2 * max(slopes["linear"], slopes["square"])
+        assert right["log"] > 0.9
+        assert max(right["linear"], right["square"]) < 0.5
+
+
+@pytest.mark.system("binary-cross-entropy", "weights")
+def test_each_element_may_have_its_own_weight() -> None:
+    """DLN-A.65: torch's weight, which multiplies each loss before the mean."""
+    z, y, w = t([0.7, -1.2, 3.0]), t([1.0, 0.0, 0.0]), t([0.5, 2.0, 1.0])
+    close((w * binary_cross_entropy(z, y)).mean(), F.binary_cross_entropy_with_logits(z, y, w))
+    close((w * binary_cross_entropy_of_probabilities(z.sigmoid(), y)).mean(), F.binary_cross_entropy(z.sigmoid(), y, w))
+    close(weighted_risk(binary_cross_entropy(z, y), w), (w * binary_cross_entropy(z, y)).sum() / w.sum())

@@ -24,6 +24,7 @@ def distributions(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
+@pytest.mark.system("kl-div-loss", "both-inputs")
 @pytest.mark.system(SLUG)
 def test_both_conventions_give_scipys_value() -> None:
     """DLN-KLDivLoss-input: probabilities for DLN's x, logarithms for torch's."""
@@ -48,6 +49,7 @@ def test_never_negative_and_zero_for_equals(logits: list[list[float]]) -> None:
     )
 
 
+@pytest.mark.system("kl-div-loss", "zero-log-zero")
 @pytest.mark.system(SLUG)
 def test_zero_log_zero_is_zero_in_value_and_gradient() -> None:
     """A one-hot target, and a class that is impossible for both."""

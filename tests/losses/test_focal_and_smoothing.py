@@ -33,7 +33,9 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.mark.system("output-heads-and-pipeline", "label-smoothing")
 @pytest.mark.system("label-smoothing")
+@pytest.mark.system("label-smoothing", "targets")
 @pytest.mark.parametrize("eps", [0.0, 0.1, 0.15, 1.0])
 def test_smoothed_loss_is_that_of_the_smoothed_target(eps: float) -> None:
     z, y = normal(2, 5, 4), torch.arange(10).view(2, 5) % 4
@@ -45,6 +47,7 @@ def test_smoothed_loss_is_that_of_the_smoothed_target(eps: float) -> None:
 
 
 @pytest.mark.system("label-smoothing")
+@pytest.mark.system("label-smoothing", "minimum")
 def test_the_least_smoothed_loss_is_the_entropy_of_the_target() -> None:
     """VOM-13.9.2: not 0, and reached at finite logits log q."""
     y = torch.tensor([1])
@@ -58,7 +61,9 @@ def test_the_least_smoothed_loss_is_the_entropy_of_the_target() -> None:
     assert surer > loss  # being surer than the target costs
 
 
+@pytest.mark.system("output-heads-and-pipeline", "label-smoothing")
 @pytest.mark.system("label-smoothing")
+@pytest.mark.system("label-smoothing", "padding")
 def test_padding_is_left_out_of_the_smoothed_mean() -> None:
     """torch's ignore_index, by weights."""
     z, y = normal(6, 5, seed=1).requires_grad_(), torch.tensor([1, 0, 4, 0, 2, 3])  # 0 is PAD
@@ -68,6 +73,7 @@ def test_padding_is_left_out_of_the_smoothed_mean() -> None:
 
 
 @pytest.mark.system("focal-loss")
+@pytest.mark.system("focal-loss", "variants")
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0, 2.0, 5.0])
 def test_focal_follows_its_formula(gamma: float) -> None:
     """MF (28.2.7) on probabilities, with the softmax and with one logit."""
@@ -82,6 +88,7 @@ def test_focal_follows_its_formula(gamma: float) -> None:
 
 
 @pytest.mark.system("focal-loss")
+@pytest.mark.system("focal-loss", "gamma-zero", "alpha")
 def test_focal_with_gamma_0_is_cross_entropy_and_alpha_is_a_weight() -> None:
     z, y, alpha = normal(4, 3, seed=3), torch.tensor([0, 2, 1, 1]), torch.tensor([0.25, 0.75, 0.5]).double()
     close(focal_cross_entropy(z, y, 0.0), cross_entropy(z, y))
@@ -92,7 +99,8 @@ def test_focal_with_gamma_0_is_cross_entropy_and_alpha_is_a_weight() -> None:
     assert (ease.argsort() == p.argsort(descending=True)).all()  # the easier, the less it counts
 
 
-@pytest.mark.system("focal-loss", "label-smoothing")
+@pytest.mark.system("focal-loss")
+@pytest.mark.system("label-smoothing")
 def test_gradcheck() -> None:
     z, y = normal(3, 4, seed=4).requires_grad_(), torch.tensor([0, 3, 1])
     for gamma in (0.0, 0.5, 1.0, 2.0):
@@ -101,7 +109,10 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda z: smoothed_cross_entropy(z, y, 0.1), z)
 
 
-@pytest.mark.system("focal-loss", "label-smoothing", "cross-entropy", "binary-cross-entropy")
+@pytest.mark.system("focal-loss")
+@pytest.mark.system("label-smoothing")
+@pytest.mark.system("cross-entropy")
+@pytest.mark.system("binary-cross-entropy")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0, 2.0])
 def test_extreme_logits_have_finite_losses_and_gradients(dtype: torch.dtype, gamma: float) -> None:
@@ -130,6 +141,7 @@ def test_gradient_of_certain_probabilities_is_the_limit() -> None:
 
 
 @pytest.mark.system("binary-cross-entropy")
+@pytest.mark.system("binary-cross-entropy", "two-inputs")
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.floats(1e-6, 1 - 1e-6), st.floats(0, 1)), min_size=1, max_size=6), st.booleans())
 def test_binary_cross_entropy_of_probabilities_is_torchs(pairs: list[tuple[float, float]], edge: bool) -> None:
@@ -139,7 +151,10 @@ def test_binary_cross_entropy_of_probabilities_is_torchs(pairs: list[tuple[float
     close(binary_cross_entropy_of_probabilities(p, y), F.binary_cross_entropy(p, y, reduction="none"))
 
 
-@pytest.mark.system("cross-entropy", "nll-loss", "focal-loss", "label-smoothing")
+@pytest.mark.system("cross-entropy")
+@pytest.mark.system("nll-loss")
+@pytest.mark.system("focal-loss")
+@pytest.mark.system("label-smoothing")
 @pytest.mark.parametrize(
     ("call", "says"),
     [

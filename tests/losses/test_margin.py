@@ -25,6 +25,7 @@ def labels(*shape: int, seed: int = 9) -> Tensor:
 
 
 @pytest.mark.system("hinge-loss")
+@pytest.mark.system("hinge-loss", "cases")
 def test_hinge_is_scikit_learns() -> None:
     x, y = 2 * normal(40), labels(40)
     close(hinge(x, y).mean(), torch.tensor(hinge_loss(y.numpy(), x.numpy()), dtype=torch.float64))
@@ -33,7 +34,10 @@ def test_hinge_is_scikit_learns() -> None:
     close(far, torch.tensor([0.0, 0.6, 1.5]))  # beyond, inside, on the wrong side
 
 
-@pytest.mark.system("hinge-loss", "soft-margin-loss")
+@pytest.mark.system("hinge-loss")
+@pytest.mark.system("hinge-loss", "classifier")
+@pytest.mark.system("soft-margin-loss")
+@pytest.mark.system("soft-margin-loss", "classifier")
 def test_a_linear_classifier_separates_with_a_margin() -> None:
     """DLN-A.68, DLN-A.70: with ±1 labels on separable points; hinge ends at 0 exactly, the soft margin never does."""
     x = normal(60, 2)
@@ -51,6 +55,7 @@ def test_a_linear_classifier_separates_with_a_margin() -> None:
 
 
 @pytest.mark.system("soft-margin-loss")
+@pytest.mark.system("soft-margin-loss", "erratum", "as-bce")
 def test_soft_margin_is_binary_cross_entropy_and_has_no_margin() -> None:
     """Erratum of DLN: loss and gradient are above 0 at y x = 1 and beyond; nothing happens at 1."""
     x, y = 3 * normal(20, seed=1), labels(20)
@@ -64,6 +69,7 @@ def test_soft_margin_is_binary_cross_entropy_and_has_no_margin() -> None:
 
 
 @pytest.mark.system("margin-ranking-loss")
+@pytest.mark.system("margin-ranking-loss", "ranking")
 @pytest.mark.parametrize("margin", [0.0, 0.5])
 def test_ranking_is_torchs_and_orders_scores(margin: float) -> None:
     x1, x2, y = normal(12), normal(12, seed=2), labels(12)
@@ -85,6 +91,7 @@ def by_loops(x: Tensor, targets: list[int]) -> float:
 
 
 @pytest.mark.system("multilabel-margin-loss")
+@pytest.mark.system("multilabel-margin-loss", "non-targets", "ended-list")
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 4), max_size=5), min_size=1, max_size=4), st.integers(0, 10))
 def test_multilabel_is_the_double_sum_over_non_targets(sets: list[set[int]], seed: int) -> None:
@@ -99,6 +106,7 @@ def test_multilabel_is_the_double_sum_over_non_targets(sets: list[set[int]], see
 
 
 @pytest.mark.system("multilabel-margin-loss")
+@pytest.mark.system("multilabel-margin-loss", "ended-list")
 def test_what_follows_the_end_of_a_row_is_no_target() -> None:
     """DLN-MultiLabelMargin: 0.85, not the 1.85 of a sum over all classes."""
     x = torch.tensor([0.1, 0.2, 0.4, 0.8], dtype=torch.float64)
@@ -106,7 +114,10 @@ def test_what_follows_the_end_of_a_row_is_no_target() -> None:
     assert target_rows([[3, 0], []], 4).tolist() == [[3, 0, -1, -1], [-1, -1, -1, -1]]
 
 
-@pytest.mark.system("hinge-loss", "soft-margin-loss", "margin-ranking-loss", "multilabel-margin-loss")
+@pytest.mark.system("hinge-loss")
+@pytest.mark.system("soft-margin-loss")
+@pytest.mark.system("margin-ranking-loss")
+@pytest.mark.system("multilabel-margin-loss")
 def test_gradcheck_and_extreme_scores() -> None:
     x, y = normal(4, 3, seed=3).requires_grad_(), labels(4, 3)
     rows = target_rows([[0], [1, 2], [2], []], 3)
@@ -130,7 +141,10 @@ def test_gradcheck_and_extreme_scores() -> None:
     assert F.soft_margin_loss(far, one).item() == float("inf")  # why it is not used
 
 
-@pytest.mark.system("hinge-loss", "soft-margin-loss", "margin-ranking-loss", "multilabel-margin-loss")
+@pytest.mark.system("hinge-loss")
+@pytest.mark.system("soft-margin-loss")
+@pytest.mark.system("margin-ranking-loss")
+@pytest.mark.system("multilabel-margin-loss")
 def test_bad_labels_are_named() -> None:
     """0 and 1 where −1 and 1 are meant is the usual mistake; torch computes on."""
     x = torch.zeros(3)

@@ -27,6 +27,7 @@ def case() -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "reductions")
 def test_equals_cross_entropy_with_the_others_ignored() -> None:
     logits, y, at = case()
     labels = torch.where(at, y, -100)
@@ -41,6 +42,7 @@ def test_equals_cross_entropy_with_the_others_ignored() -> None:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "nothing-chosen")
 def test_nothing_masked_costs_nothing_and_moves_nothing() -> None:
     logits, y, at = case()
     logits.requires_grad_()
@@ -53,6 +55,7 @@ def test_nothing_masked_costs_nothing_and_moves_nothing() -> None:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "gradients")
 def test_closed_gradients() -> None:
     """MF 34.4.3, with 1/|M| everywhere; autograd agrees, also where M is empty."""
     _, y, at = case()
@@ -67,7 +70,8 @@ def test_closed_gradients() -> None:
             close(ours, theirs.grad)
 
 
-@pytest.mark.system("mlm", "next-sentence-prediction")
+@pytest.mark.system("mlm")
+@pytest.mark.system("next-sentence-prediction")
 def test_gradcheck() -> None:
     logits, y, at = case()
     assert torch.autograd.gradcheck(lambda z: masked_lm_loss(z, y, at), (logits.requires_grad_(),))
@@ -76,6 +80,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("next-sentence-prediction")
+@pytest.mark.system("next-sentence-prediction", "one-logit", "two-classes")
 def test_two_classes_are_one_logit() -> None:
     z = torch.randn(5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     y = torch.tensor([0, 1, 0, 0, 1])

@@ -12,8 +12,6 @@ from descend.losses.margin import margin_ranking
 from descend.losses.metric_learning import cosine, cosine_embedding, distance, hinge_embedding, triplet_margin
 from tests.close import close
 
-ALL = ("hinge-embedding-loss", "cosine-embedding-loss", "triplet-margin-loss")
-
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
@@ -23,6 +21,7 @@ SIGN = torch.tensor([1.0, -1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
 
 
 @pytest.mark.system("hinge-embedding-loss")
+@pytest.mark.system("hinge-embedding-loss", "distances")
 @pytest.mark.parametrize("order", [1, 2])
 def test_hinge_embedding_of_both_distances(order: int) -> None:
     a, b = normal(5, 3), normal(5, 3, seed=1)
@@ -33,6 +32,7 @@ def test_hinge_embedding_of_both_distances(order: int) -> None:
 
 
 @pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss", "margin")
 @pytest.mark.parametrize("margin", [-1.0, 0.0, 0.5])
 def test_cosine_embedding_is_torchs(margin: float) -> None:
     a, b = normal(5, 3), normal(5, 3, seed=2)
@@ -43,6 +43,7 @@ def test_cosine_embedding_is_torchs(margin: float) -> None:
 
 
 @pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss", "half-distance")
 def test_one_minus_cosine_is_half_the_squared_distance_of_unit_vectors() -> None:
     """DLN's "normalized Euclidean distance" is inconsistent: 0.1111 against 0.4714 for its example."""
     a, b = normal(6, 4), normal(6, 4, seed=3)
@@ -60,6 +61,7 @@ def test_triplet_is_torchs_and_a_ranking_of_distances() -> None:
 
 
 @pytest.mark.system("triplet-margin-loss")
+@pytest.mark.system("triplet-margin-loss", "zero")
 def test_triplet_is_zero_beyond_the_margin_and_pulls_the_right_way() -> None:
     """DLN-B.90: zero once d(a, n) ≥ d(a, p) + m; the negative is pushed off, the positive pulled in."""
     a = torch.zeros(1, 2, dtype=torch.float64)
@@ -71,7 +73,12 @@ def test_triplet_is_zero_beyond_the_margin_and_pulls_the_right_way() -> None:
     assert triplet_margin(a, p.detach(), torch.tensor([[0.0, 2.0]]).double()).item() == 0
 
 
-@pytest.mark.system(*ALL)
+@pytest.mark.system("hinge-embedding-loss")
+@pytest.mark.system("hinge-embedding-loss", "pairs")
+@pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss", "pairs")
+@pytest.mark.system("triplet-margin-loss")
+@pytest.mark.system("triplet-margin-loss", "embedding")
 def test_each_loss_learns_to_tell_two_kinds_apart() -> None:
     """Six free embeddings of two kinds, from random starts; images and captions are trained in the same way."""
     kinds = torch.tensor([0, 0, 0, 1, 1, 1])
@@ -97,7 +104,9 @@ def test_each_loss_learns_to_tell_two_kinds_apart() -> None:
         assert apart[alike == 1].max() < apart[alike == -1].min()
 
 
-@pytest.mark.system(*ALL)
+@pytest.mark.system("hinge-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("triplet-margin-loss")
 def test_gradcheck() -> None:
     a, b, c = (normal(5, 3, seed=seed).requires_grad_() for seed in (8, 9, 10))
     assert torch.autograd.gradcheck(lambda a, b: hinge_embedding(distance(a, b), SIGN, 3.0), (a, b))
@@ -105,7 +114,9 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda a, b, c: triplet_margin(a, b, c), (a, b, c))
 
 
-@pytest.mark.system(*ALL)
+@pytest.mark.system("hinge-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("triplet-margin-loss")
 def test_coinciding_zero_and_extreme_embeddings_have_finite_gradients() -> None:
     one = torch.ones(3)
     for x in (torch.zeros(3, 2), torch.full((3, 2), 1e4), torch.tensor([[1e4, -1e4], [0.0, 0.0], [1e-4, 0.0]])):
@@ -118,7 +129,9 @@ def test_coinciding_zero_and_extreme_embeddings_have_finite_gradients() -> None:
             assert torch.autograd.grad(losses.sum(), a)[0].isfinite().all()
 
 
-@pytest.mark.system(*ALL)
+@pytest.mark.system("hinge-embedding-loss")
+@pytest.mark.system("cosine-embedding-loss")
+@pytest.mark.system("triplet-margin-loss")
 def test_bad_input_is_named() -> None:
     a = torch.ones(2, 3)
     with pytest.raises(Mistake, match="record 1: label 0 is neither"):
@@ -131,3 +144,27 @@ def test_bad_input_is_named() -> None:
         cosine_embedding(a, a, torch.ones(2), margin=2)
     with pytest.raises(Mistake, match=r"embeddings differ in shape: \(2, 3\) and \(3,\)"):
         triplet_margin(a, a[0], a)
+
+
+@pytest.mark.system("triplet-margin-loss", "image-and-caption")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_triples_of_an_image_and_two_captions_align_two_encoders(seed: int) -> None:
+    """The image is the anchor, its caption the positive, another's the negative; then each image finds its caption."""
+    random = torch.Generator().manual_seed(seed)
+    meaning = torch.randn(12, 4, dtype=torch.float64, generator=random)
+    images, captions = (meaning @ torch.randn(4, 10, dtype=torch.float64, generator=random) for _ in range(2))
+    see, read = (torch.randn(10, 6, dtype=torch.float64, generator=random).mul(0.1).requires_grad_() for _ in range(2))
+
+    def found() -> float:
+        apart = torch.cdist(images @ see, captions @ read)
+        return (apart.argmin(1) == torch.arange(12)).double().mean().item()
+
+    before = found()
+    optimizer = torch.optim.Adam([see, read], lr=0.02)
+    for _ in range(150):
+        other = (torch.arange(12) + torch.randint(1, 12, (12,), generator=random)) % 12
+        optimizer.zero_grad()
+        triplet_margin(images @ see, captions @ read, (captions @ read)[other]).mean().backward()
+        optimizer.step()
+    assert before < 0.5
+    assert found() == 1.0

@@ -35,7 +35,12 @@ def data() -> tuple[Tensor, Tensor]:
     return x, x @ torch.tensor([1.0, -2.0, 0.0, 0.5], dtype=torch.float64) + torch.randn(12, generator=random).double()
 
 
-@pytest.mark.system("l2-weight-decay", "l1-penalty", "elastic-net")
+@pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "two-scalings", "weights-only")
+@pytest.mark.system("l1-penalty")
+@pytest.mark.system("l1-penalty", "subgradient")
+@pytest.mark.system("elastic-net")
+@pytest.mark.system("elastic-net", "network-penalty")
 def test_gradients_reach_matrices_only() -> None:
     """DLN-A.56: 2λw and λw, λ sign w; nothing for biases and gains."""
     for penalty, expected in (
@@ -52,7 +57,9 @@ def test_gradients_reach_matrices_only() -> None:
             close(p.grad, expected(p))
 
 
-@pytest.mark.system("l2-weight-decay", "l1-penalty")
+@pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "two-scalings")
+@pytest.mark.system("l1-penalty")
 def test_norms_are_those_of_torch() -> None:
     ws = [torch.randn(3, 4, dtype=torch.float64), torch.randn(2, 5, 2, dtype=torch.float64)]
     flat = nn.utils.parameters_to_vector(ws)
@@ -63,7 +70,9 @@ def test_norms_are_those_of_torch() -> None:
     close(elastic_net(ws, 0.7, 0.0), half_l2(ws, 0.7))
 
 
-@pytest.mark.system("l2-weight-decay", "l1-penalty", "elastic-net")
+@pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l1-penalty")
+@pytest.mark.system("elastic-net")
 def test_gradcheck() -> None:
     w = torch.randn(3, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2), requires_grad=True)
     for f in (lambda w: l2([w], 0.3), lambda w: half_l2([w], 0.3), lambda w: l1([w], 0.3)):
@@ -72,6 +81,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "decay")
 def test_penalty_is_weight_decay_for_sgd() -> None:
     """S940 2.4, MF (8.23) = (8.24), with momentum too; and (1 − ηλ) w − ηg for the plain step."""
     x, y = torch.randn(8, 3, dtype=torch.float64), torch.randn(8, 2, dtype=torch.float64)
@@ -93,6 +103,7 @@ def test_penalty_is_weight_decay_for_sgd() -> None:
 
 
 @pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "weights-only")
 @pytest.mark.parametrize("rule", [SGD(lr=0.1, momentum=0.0, weight_decay=0.3), AdamW(lr=0.1, weight_decay=0.3)])
 def test_without_gradient_weights_shrink_and_biases_stay(rule: SGD | AdamW) -> None:
     """VOM-B.142: by 1 − ηλ at every step."""
@@ -108,6 +119,7 @@ def test_without_gradient_weights_shrink_and_biases_stay(rule: SGD | AdamW) -> N
 
 
 @pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "decay")
 def test_adam_with_the_penalty_is_not_adamw() -> None:
     ends = []
     for decay_rate, penalty in ((0.0, 0.2), (0.2, 0.0)):
@@ -120,7 +132,9 @@ def test_adam_with_the_penalty_is_not_adamw() -> None:
     assert (ends[0] - ends[1]).abs().max() > 1e-3
 
 
-@pytest.mark.system("l2-weight-decay", "ridge-regression")
+@pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "map")
+@pytest.mark.system("ridge-regression")
 def test_map_estimate_is_ridge() -> None:
     """MF-A.36: −log p(y | X, w) − log p(w) by L-BFGS, noise of variance 1, prior of variance τ²."""
     (x, y), tau = data(), 0.6
@@ -140,6 +154,7 @@ def test_map_estimate_is_ridge() -> None:
 
 
 @pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "map")
 def test_prior_is_the_density_of_torch() -> None:
     w = torch.randn(3, 4, dtype=torch.float64)
     close(
@@ -150,6 +165,7 @@ def test_prior_is_the_density_of_torch() -> None:
 
 
 @pytest.mark.system("l2-weight-decay")
+@pytest.mark.system("l2-weight-decay", "sweep")
 def test_a_larger_lambda_makes_smaller_weights_and_a_worse_fit() -> None:
     x, y = data()
     fits = [ridge(x, y, lam) for lam in (0.0, 0.1, 1.0, 10.0, 1000.0)]
@@ -159,5 +175,6 @@ def test_a_larger_lambda_makes_smaller_weights_and_a_worse_fit() -> None:
 
 
 @pytest.mark.system("l1-penalty")
+@pytest.mark.system("l1-penalty", "share-of-zeros")
 def test_share_of_zeros() -> None:
     assert zero_share([torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 0.0], [-0.0, 1e-30]])]) == 4 / 6

@@ -36,6 +36,7 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("mse-loss")
+@pytest.mark.system("mse-loss", "reductions", "sum-over-outputs", "half")
 def test_three_reductions_and_the_factor_k() -> None:
     """DLN-A.51 and MF-A.26: MF sums over the K outputs, torch takes their mean too."""
     yhat, y = normal(6, 4), normal(6, 4, seed=1)
@@ -49,6 +50,7 @@ def test_three_reductions_and_the_factor_k() -> None:
 
 
 @pytest.mark.system("mse-loss")
+@pytest.mark.system("mse-loss", "half")
 def test_gradients_of_the_two_scales() -> None:
     """MF-4.2: 2(ŷ − y), and ŷ − y with the half."""
     yhat, y = torch.tensor([2.0, -1.0], dtype=torch.float64).requires_grad_(), torch.tensor([1.5, 1.0]).double()
@@ -57,6 +59,7 @@ def test_gradients_of_the_two_scales() -> None:
 
 
 @pytest.mark.system("huber-and-smooth-l1")
+@pytest.mark.system("huber-and-smooth-l1", "two-scalings")
 @pytest.mark.parametrize("width", [0.25, 1.0, 3.0])
 def test_huber_and_smooth_l1(width: float) -> None:
     """MF-A.29 and DLN-A.54: scipy's Huber, torch's smooth L1, and the factor between them."""
@@ -67,6 +70,7 @@ def test_huber_and_smooth_l1(width: float) -> None:
 
 
 @pytest.mark.system("huber-and-smooth-l1")
+@pytest.mark.system("huber-and-smooth-l1", "continuous")
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.floats(0.01, 100.0), st.sampled_from([-1.0, 1.0]))
 def test_value_and_slope_are_continuous_at_the_joint(width: float, side: float) -> None:
@@ -82,7 +86,9 @@ def test_value_and_slope_are_continuous_at_the_joint(width: float, side: float) 
         close(torch.autograd.grad(losses.sum(), near)[0], torch.full((2,), slope, dtype=torch.float64), loosen=10)
 
 
-@pytest.mark.system("mse-loss", "l1-loss", "huber-and-smooth-l1")
+@pytest.mark.system("mse-loss")
+@pytest.mark.system("l1-loss")
+@pytest.mark.system("huber-and-smooth-l1")
 def test_gradcheck_and_extremes() -> None:
     yhat, y = normal(3, 4, seed=2).mul(2).requires_grad_(), normal(3, 4, seed=3)
     far = torch.tensor([1e4, -1e4, 0.0], requires_grad=True)
@@ -100,7 +106,10 @@ def minimiser(loss: Loss, y: Tensor) -> float:
     return float(grid[losses.argmin()])
 
 
-@pytest.mark.system("mse-loss", "l1-loss", "huber-and-smooth-l1")
+@pytest.mark.system("mse-loss")
+@pytest.mark.system("l1-loss")
+@pytest.mark.system("l1-loss", "median")
+@pytest.mark.system("huber-and-smooth-l1")
 def test_minimisers() -> None:
     """DLN-A.53: the mean for the square, the median for the absolute value; Huber's lies between, near the median."""
     y = torch.tensor([1.0, 1.5, 2.0, 2.5, 30.0], dtype=torch.float64)
@@ -125,7 +134,10 @@ def fitted(loss: Loss, x: Tensor, y: Tensor) -> Tensor:
     return w.detach()
 
 
-@pytest.mark.system("l1-loss", "huber-and-smooth-l1")
+@pytest.mark.system("l1-loss")
+@pytest.mark.system("l1-loss", "outliers")
+@pytest.mark.system("huber-and-smooth-l1")
+@pytest.mark.system("huber-and-smooth-l1", "outliers")
 def test_robust_losses_are_not_moved_by_outliers() -> None:
     """MF-A.29: a line y = 2x + 1 with noise and 10% gross errors."""
     x = torch.linspace(-1, 1, 100, dtype=torch.float64)
@@ -139,6 +151,7 @@ def test_robust_losses_are_not_moved_by_outliers() -> None:
 
 
 @pytest.mark.system("losses-as-maximum-likelihood")
+@pytest.mark.system("losses-as-maximum-likelihood", "gaussian")
 def test_gaussian_likelihood_is_a_line_in_the_mse() -> None:
     """DLN-A.52: scipy's density; the values differ, the minimiser is the same (erratum: printed as equal values)."""
     yhat, y, sigma2 = normal(9), normal(9, seed=5), 0.37
@@ -152,6 +165,7 @@ def test_gaussian_likelihood_is_a_line_in_the_mse() -> None:
 
 
 @pytest.mark.system("losses-as-maximum-likelihood")
+@pytest.mark.system("losses-as-maximum-likelihood", "categorical")
 def test_cross_entropies_are_the_negative_log_likelihood_exactly() -> None:
     """DLN-A.62, DLD 1.6: Categorical and Bernoulli of torch.distributions."""
     z, y = normal(8, 3, seed=7), torch.arange(8) % 3
@@ -161,7 +175,9 @@ def test_cross_entropies_are_the_negative_log_likelihood_exactly() -> None:
     close(summed_risk(binary_cross_entropy(z[:, 0], hot)), -bernoulli.log_prob(hot).sum())
 
 
-@pytest.mark.system("mse-loss", "l1-loss", "huber-and-smooth-l1")
+@pytest.mark.system("mse-loss")
+@pytest.mark.system("l1-loss")
+@pytest.mark.system("huber-and-smooth-l1")
 def test_bad_input_is_refused() -> None:
     """(b) against (b, 1) would be broadcast to (b, b) in silence."""
     for loss in (*LOSSES, lambda a, b: gaussian_nll(a, b, 1.0), squared_distance):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,7 @@ from descend.losses.classification import cross_entropy
 from descend.losses.regression import squared_error
 from descend.losses.risk import empirical_risk, per_example, risk_of, summed_risk, weighted_risk
 from tests.close import close
+from tests.engine.small import small, train
 
 
 def data(n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -20,6 +23,7 @@ def data(n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.system("empirical-risk")
+@pytest.mark.system("empirical-risk", "mean-and-sum")
 def test_mean_sum_and_weights() -> None:
     """DLN: i = 0 .. m−1 is m terms (the printed m + 1 would give 0.625)."""
     losses = torch.tensor([0.9, 0.4, 0.1, 0.6], dtype=torch.float64)
@@ -32,6 +36,7 @@ def test_mean_sum_and_weights() -> None:
 
 
 @pytest.mark.system("empirical-risk")
+@pytest.mark.system("empirical-risk", "full-pass")
 @pytest.mark.parametrize("cuts", [(7,), (1, 6), (3, 3, 1)])
 def test_risk_by_batches_is_the_mean_of_examples(cuts: tuple[int, ...]) -> None:
     """MF-A.25: the gradient of the mean is the mean of the gradients, for any batching."""
@@ -49,6 +54,7 @@ def test_risk_by_batches_is_the_mean_of_examples(cuts: tuple[int, ...]) -> None:
 
 
 @pytest.mark.system("empirical-risk")
+@pytest.mark.system("empirical-risk", "gap")
 def test_the_gap_to_the_held_out_risk_shrinks_with_the_data() -> None:
     """DLN-A.76: the minimiser of the empirical risk, on 8, 32 and 512 examples; means of 30 samples each."""
     x_new, y_new = data(4000, seed=99)
@@ -73,3 +79,15 @@ def test_bad_input() -> None:
         weighted_risk(losses, torch.zeros(3))
     with pytest.raises(Mistake, match="batches are empty"):
         risk_of(nn.Linear(1, 1), [], squared_error)
+
+
+@pytest.mark.system("empirical-risk", "reported")
+def test_a_run_reports_the_risk_on_both_sets(tmp_path: Path) -> None:
+    """DLN-A.76: the training loss of every step and the held-out loss of every evaluation are in the run's record."""
+    lines = list(train(small(tmp_path, steps=8), tmp_path / "run").lines())
+    risks = [line["loss"] for line in lines if "loss" in line]
+    held_out = [line["valid"]["loss"] for line in lines if "valid" in line]
+    assert len(risks) == 8
+    assert len(held_out) >= 2
+    assert risks[-1] < risks[0]
+    assert held_out[-1] < held_out[0]

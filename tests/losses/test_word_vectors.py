@@ -22,6 +22,7 @@ from tests.close import close
 
 
 @pytest.mark.system("skip-gram-negative-sampling")
+@pytest.mark.system("skip-gram-negative-sampling", "loss")
 def test_negative_sampling_is_binary_cross_entropy_summed_over_the_words() -> None:
     scores = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
     target = torch.tensor([1.0, 0, 0, 0], dtype=torch.float64).expand(5, 4)
@@ -34,6 +35,7 @@ def test_negative_sampling_is_binary_cross_entropy_summed_over_the_words() -> No
 
 
 @pytest.mark.system("skip-gram-negative-sampling")
+@pytest.mark.system("skip-gram-negative-sampling", "optimum")
 def test_the_optimum_is_shifted_pmi_and_not_that_of_the_softmax() -> None:
     torch.manual_seed(0)
     joint = torch.rand(4, 4, dtype=torch.float64)
@@ -59,6 +61,7 @@ def test_the_optimum_is_shifted_pmi_and_not_that_of_the_softmax() -> None:
 
 
 @pytest.mark.system("glove")
+@pytest.mark.system("glove", "published")
 def test_glove_weights_and_values() -> None:
     x = torch.tensor([1.0, 100.0, 1000.0], dtype=torch.float64)
     close(glove_weight(x), torch.tensor([0.01**0.75, 1, 1], dtype=torch.float64))
@@ -73,6 +76,7 @@ def test_glove_weights_and_values() -> None:
 
 
 @pytest.mark.system("skip-gram-negative-sampling")
+@pytest.mark.system("skip-gram-negative-sampling", "noise")
 def test_noise_is_uniform_or_follows_frequency() -> None:
     counts = torch.tensor([0, 1, 16])
     close(noise_weights(counts, 0.0), torch.tensor([0, 0.5, 0.5], dtype=torch.float64))

@@ -26,6 +26,7 @@ def noisy(kind: str) -> torch.Tensor:
     return a / a.sum(-1, keepdim=True)
 
 
+@pytest.mark.system(SLUG, "patterns")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", SYNTHETIC)
 def test_synthetic_patterns_are_recognised(kind: str) -> None:
@@ -33,6 +34,7 @@ def test_synthetic_patterns_are_recognised(kind: str) -> None:
     assert pattern(noisy(kind)) == expected, pattern_scores(noisy(kind))
 
 
+@pytest.mark.system(SLUG, "patterns")
 @pytest.mark.system(SLUG)
 def test_scores_are_0_for_equal_weights_and_1_for_the_pure_pattern() -> None:
     for value in pattern_scores(torch.full((N, N), 1 / N)).values():
@@ -42,6 +44,7 @@ def test_scores_are_0_for_equal_weights_and_1_for_the_pure_pattern() -> None:
         assert abs(pattern_scores(pure)[kind] - 1) < 1e-5
 
 
+@pytest.mark.system(SLUG, "report")
 @pytest.mark.system(SLUG)
 def test_report_of_the_cat_sat() -> None:
     a = torch.tensor([[0.70, 0.15, 0.15], [0.10, 0.60, 0.30], [0.05, 0.75, 0.20]], dtype=torch.float64)
@@ -59,6 +62,8 @@ def test_report_of_the_cat_sat() -> None:
         report(a, ["The", "cat"])
 
 
+@pytest.mark.system("attention-head-and-layer-probes", "distance")
+@pytest.mark.system(SLUG, "report")
 @pytest.mark.system(SLUG)
 def test_entropy_and_distance() -> None:
     equal = weigh(torch.zeros(4, 4), torch.eye(4))[1]

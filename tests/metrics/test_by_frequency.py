@@ -9,6 +9,7 @@ from descend.metrics.by_frequency import accuracy_by_frequency
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "frequency")
 def test_by_frequency() -> None:
     counts = torch.tensor([1, 9, 10, 100])
     tokens = torch.tensor([0, 1, 2, 3, 3, 3])

@@ -11,10 +11,10 @@ from descend.metrics.equivariance import (
     equivariance_error,
     invariance_error,
     relative_change,
-    rotated,
-    shifted,
-    shifted_in_zeros,
-    turned,
+    rotate_images,
+    shift_circular,
+    shift_zeros,
+    turn_quarters,
 )
 from tests.close import close
 
@@ -33,15 +33,17 @@ def conv(**options: object) -> nn.Conv2d:
 @pytest.mark.system(SLUG)
 def test_translation_equivariance_and_its_conditions() -> None:
     x = normal(2, 2, 8, 8)
-    move = lambda z: shifted(z, (3, -2))
+    move = lambda z: shift_circular(z, (3, -2))
     around, zeros = conv(padding=1, padding_mode="circular"), conv(padding=1)
     assert equivariance_error(around, x, move) < 1e-12
     assert equivariance_error(zeros, x, move) > 0.1
-    assert equivariance_error(zeros, x, lambda z: shifted(z, (1, 0)), border=2) < 1e-12
+    assert equivariance_error(zeros, x, lambda z: shift_circular(z, (1, 0)), border=2) < 1e-12
     strided = conv(stride=2, padding=1, padding_mode="circular")
-    assert equivariance_error(strided, x, lambda z: shifted(z, (2, 4)), lambda y: shifted(y, (1, 2))) < 1e-12
-    halves = [lambda y: y, lambda y: shifted(y, (1, 0))]
-    assert min(equivariance_error(strided, x, lambda z: shifted(z, (1, 0)), after) for after in halves) > 0.1
+    assert (
+        equivariance_error(strided, x, lambda z: shift_circular(z, (2, 4)), lambda y: shift_circular(y, (1, 2))) < 1e-12
+    )
+    halves = [lambda y: y, lambda y: shift_circular(y, (1, 0))]
+    assert min(equivariance_error(strided, x, lambda z: shift_circular(z, (1, 0)), after) for after in halves) > 0.1
 
 
 @pytest.mark.system(SLUG)
@@ -49,7 +51,7 @@ def test_pooling_softens_a_shift() -> None:
     """S940-DLD.43: a one-pixel shift changes pooled features less; globally pooled circular ones not at all."""
     x, around = normal(4, 2, 16, 16), conv(padding=1, padding_mode="circular")
     x = F.avg_pool2d(x, 3, 1, 1)  # natural images are smooth
-    step = lambda z: shifted(z, (0, 1))
+    step = lambda z: shift_circular(z, (0, 1))
     bare = relative_change(around, x, step)
     pooled = relative_change(lambda z: F.max_pool2d(around(z), 4), x, step)
     assert pooled < 0.8 * bare
@@ -60,18 +62,18 @@ def test_pooling_softens_a_shift() -> None:
 @pytest.mark.system(SLUG)
 def test_an_ordinary_convolution_minds_turns() -> None:
     x = normal(1, 2, 8, 8)
-    assert equivariance_error(conv(padding=1), x, turned) > 0.1
+    assert equivariance_error(conv(padding=1), x, turn_quarters) > 0.1
     around = nn.Conv2d(1, 1, 3, padding=1, bias=False).double()
     with torch.no_grad():
         around.weight.copy_(torch.tensor([[1.0, 2, 1], [2, 5, 2], [1, 2, 1]]))  # a filter that looks the same turned
-    assert equivariance_error(around, x[:, :1], turned) < 1e-12
+    assert equivariance_error(around, x[:, :1], turn_quarters) < 1e-12
 
 
 def test_motions() -> None:
     x = normal(2, 1, 5, 6)
-    assert torch.equal(shifted(x, (1, 2))[..., 1:, 2:], x[..., :-1, :-2])
+    assert torch.equal(shift_circular(x, (1, 2))[..., 1:, 2:], x[..., :-1, :-2])
     for v in ((1, 2), (-1, 0), (0, -3), (2, -1), (-5, 0), (7, 7)):
-        moved = shifted_in_zeros(x, v)
+        moved = shift_zeros(x, v)
         expected = torch.zeros_like(x)
         for i in range(5):
             for j in range(6):
@@ -80,6 +82,6 @@ def test_motions() -> None:
         assert torch.equal(moved, expected)
     square = normal(1, 2, 6, 6)
     for quarters in (1, 2, 3):
-        close(rotated(square, 90.0 * quarters), turned(square, quarters))
-    close(rotated(x, 180.0), turned(x, 2))
-    close(rotated(x, 0.0), x)
+        close(rotate_images(square, 90.0 * quarters), turn_quarters(square, quarters))
+    close(rotate_images(x, 180.0), turn_quarters(x, 2))
+    close(rotate_images(x, 0.0), x)

@@ -10,6 +10,7 @@ from tests.close import close
 SLUG = "attention-head-and-layer-probes"
 
 
+@pytest.mark.system(SLUG, "probe")
 @pytest.mark.system(SLUG)
 def test_is_scikit_learns_ridge_on_one_hot_labels() -> None:
     random = torch.Generator().manual_seed(0)
@@ -19,6 +20,7 @@ def test_is_scikit_learns_ridge_on_one_hot_labels() -> None:
     close(linear_probe(x, y, ridge=0.1), torch.tensor(theirs.coef_.T))
 
 
+@pytest.mark.system(SLUG, "probe")
 @pytest.mark.system(SLUG)
 def test_reads_what_is_there_and_nothing_else() -> None:
     random = torch.Generator().manual_seed(1)

@@ -88,3 +88,13 @@ def test_an_unknown_class_is_named() -> None:
         confusions(torch.zeros(1, 2, 2), torch.full((1, 2, 2), 3), 3)
     with pytest.raises(Mistake, match="differ in shape"):
         confusions(torch.zeros(1, 2, 2), torch.zeros(1, 2, 3), 3)
+
+
+def test_masks_without_any_class_count_nothing() -> None:
+    nothing = torch.full((2, 3, 3), VOID)
+    assert torch.equal(
+        confusions(torch.zeros(2, 3, 3, dtype=torch.long), nothing, 4), torch.zeros(2, 4, 4, dtype=torch.long)
+    )
+    nothing[0, 0, 0], nothing[0, 0, 1] = 4, 0
+    with pytest.raises(Mistake, match="class 4 is not one of 0 to 3"):
+        confusions(torch.zeros(2, 3, 3), nothing, 4)

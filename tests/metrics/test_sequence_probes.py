@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from descend.metrics.sequence_probes import context_effect, distance_effect, lengths_taken, order_effect
+from descend.metrics.sequence_probes import context_effect, distance_effect, order_effect, try_lengths
 from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
 from descend.nn.fixed_window import WindowPredictor
 from descend.nn.recurrent.layers import Recurrent
@@ -17,17 +17,21 @@ TURNED = torch.tensor([2, 1, 0])
 
 
 @pytest.mark.system("sequence-property-probes")
+@pytest.mark.system("sequence-property-probes", "length", "order")
 def test_length_and_order() -> None:
     torch.manual_seed(0)
     rnn, embed = RecurrentLM(RecurrentLMConfig(VOCAB, width=8, cell="rnn")), nn.Embedding(VOCAB, 8)
     bag = lambda words: embed(words).sum(1)
-    assert all(lengths_taken(rnn, VOCAB, (1, 5, 50)).values())
-    assert lengths_taken(WindowPredictor(3, VOCAB, 8), VOCAB, (2, 3)) == {2: False, 3: True}
+    assert all(try_lengths(rnn, VOCAB, (1, 5, 50)).values())
+    assert try_lengths(WindowPredictor(3, VOCAB, 8), VOCAB, (2, 3)) == {2: False, 3: True}
     assert order_effect(lambda w: rnn(w)[:, -1], WORDS, TURNED) > 1e-3
     assert order_effect(bag, WORDS, TURNED) < 1e-5
 
 
-@pytest.mark.system("sequence-property-probes", "vanishing-exploding-in-time")
+@pytest.mark.system("sequence-property-probes")
+@pytest.mark.system("sequence-property-probes", "distance")
+@pytest.mark.system("vanishing-exploding-in-time")
+@pytest.mark.system("vanishing-exploding-in-time", "influence")
 def test_distance() -> None:
     """The last state of a small-weight RNN hardly sees the first input; an LSTM with an open gate does."""
     torch.manual_seed(0)
@@ -41,6 +45,7 @@ def test_distance() -> None:
 
 
 @pytest.mark.system("sequence-property-probes")
+@pytest.mark.system("sequence-property-probes", "context")
 def test_context() -> None:
     torch.manual_seed(0)
     lm, embed = RecurrentLM(RecurrentLMConfig(VOCAB, width=8)), nn.Embedding(VOCAB, 8)

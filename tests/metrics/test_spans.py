@@ -10,6 +10,7 @@ from tests.close import close
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "span")
 def test_overlap_against_sets() -> None:
     random = torch.Generator().manual_seed(0)
     found, true = (torch.randint(8, (40, 2), generator=random).sort(dim=1).values for _ in range(2))
@@ -28,7 +29,9 @@ def test_things() -> None:
     assert things(["O", "O"]) == set()
 
 
-@pytest.mark.system("encoder-fine-tuning-heads", "bert-feature-extraction")
+@pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("bert-feature-extraction")
+@pytest.mark.system("bert-feature-extraction", "tagger")
 def test_f1_of_things() -> None:
     true = [["B-A", "I-A", "O", "B-B"], ["O", "B-A"]]
     found = [["B-A", "I-A", "O", "B-A"], ["O", "B-A"]]

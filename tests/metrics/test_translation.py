@@ -33,6 +33,7 @@ def test_without_sacrebleu(monkeypatch: pytest.MonkeyPatch) -> None:
         bleu(["a"], ["a"])
 
 
+@pytest.mark.system("teacher-forcing", "exposure")
 @pytest.mark.system("teacher-forcing")
 def test_errors_by_position() -> None:
     y = torch.tensor([[3, 4, 0], [3, 5, 6]])

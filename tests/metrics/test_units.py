@@ -11,8 +11,8 @@ from descend.metrics.units import (
     dead_units,
     far_slopes,
     outputs,
-    saturated,
     saturated_outputs,
+    saturated_share,
     saturated_units,
     saturates,
     slope,
@@ -22,6 +22,7 @@ from descend.ops import activations as ops
 
 
 @pytest.mark.system("saturation-test")
+@pytest.mark.system("saturation-test", "per-side")
 @pytest.mark.parametrize(
     ("name", "sides"),
     [
@@ -50,6 +51,7 @@ def test_each_side_of_each_function(name: str, sides: tuple[bool, bool]) -> None
 
 
 @pytest.mark.system("saturation-test")
+@pytest.mark.system("saturation-test", "per-side")
 def test_limits_of_other_functions() -> None:
     """A logarithm saturates without being bounded, a sine does not although it is bounded; ours of GELU."""
     assert saturates(lambda x: torch.log(1 + x.abs())) == (True, True)
@@ -59,6 +61,7 @@ def test_limits_of_other_functions() -> None:
 
 
 @pytest.mark.system("dying-relu")
+@pytest.mark.system("dying-relu", "counted")
 def test_dead_units() -> None:
     a = torch.tensor([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
     assert dead_units(a).tolist() == [True, False, True, False]
@@ -72,6 +75,7 @@ def test_dead_units() -> None:
 
 
 @pytest.mark.system("dying-relu")
+@pytest.mark.system("dying-relu", "exact-zero")
 @pytest.mark.parametrize("name", ["relu", "leaky-relu", "prelu", "elu"])
 def test_a_dead_unit_has_a_gradient_of_exactly_zero(name: str) -> None:
     """S940-DLD.13: with a large negative bias; leaky ReLU, PReLU and ELU keep a gradient."""
@@ -89,6 +93,7 @@ def test_a_dead_unit_has_a_gradient_of_exactly_zero(name: str) -> None:
 
 
 @pytest.mark.system("saturation-test")
+@pytest.mark.system("saturation-test", "units")
 def test_saturated_units_of_a_net() -> None:
     """Sigmoid and tanh saturate, but only a unit far from 0 is saturated."""
     net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2), nn.Sigmoid())
@@ -99,11 +104,11 @@ def test_saturated_units_of_a_net() -> None:
     x = torch.randn(30, 2, generator=torch.Generator().manual_seed(0))
     (h,), (p,) = (list(outputs(net, kind, x).values()) for kind in (nn.Tanh, nn.Sigmoid))
     assert saturated_units(h, -1, 1).tolist() == [False, True, True]
-    assert math.isclose(saturated(h, -1, 1), 2 / 3)
+    assert math.isclose(saturated_share(h, -1, 1), 2 / 3)
     assert math.isclose(saturated_outputs(h, -1, 1), 2 / 3)
-    assert saturated(p) == 0.5
+    assert saturated_share(p) == 0.5
     assert saturated_outputs(torch.tensor([[0.5, 1.0], [0.001, 0.2]])) == 0.5
-    assert saturated(torch.tensor([[0.5, 1.0], [0.001, 0.2]])) == 0  # at an end at times, not always
+    assert saturated_share(torch.tensor([[0.5, 1.0], [0.001, 0.2]])) == 0  # at an end at times, not always
 
 
 def test_outputs_by_name_and_no_hook_stays() -> None:

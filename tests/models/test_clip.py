@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from descend.errors import Mistake
 from descend.losses.contrastive import n_pair
 from descend.models.clip import TINY, TINY_INPUT, Clip
 from descend.models.clip_text_model import ClipTextModel
+from descend.models.clip_vision_model import ClipVisionModel
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
 
@@ -158,3 +160,12 @@ def test_refusals(tmp_path: Path) -> None:
     path.write_text(json.dumps(values))
     with pytest.raises(Mistake, match="hidden_act 'relu' is not known, only quick_gelu, gelu"):
         descend.load(tmp_path)
+
+
+@pytest.mark.system("clip")
+def test_positions_and_class_token_start_at_the_scale_of_a_patch() -> None:
+    """N(0, 1/d), as the original draws them: a token is a sum of d such numbers squared, about 1."""
+    torch.manual_seed(0)
+    model = ClipVisionModel(replace(TINY.image, width=1024, heads=4, depth=1))
+    for x in (model.cls, model.position.weight):
+        assert 0.9 < x.square().sum(-1).mean() < 1.1

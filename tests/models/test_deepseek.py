@@ -50,7 +50,10 @@ def tokens() -> Tensor:
     return torch.randint(61, (3, 21), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("multi-head-latent-attention", "mixture-of-experts", "rope-scaling")
+@pytest.mark.system("multi-head-latent-attention", "model")
+@pytest.mark.system("multi-head-latent-attention")
+@pytest.mark.system("mixture-of-experts")
+@pytest.mark.system("rope-scaling")
 @pytest.mark.parametrize("name", [*V2, "v3"])
 def test_both_ways(name: str, tmp_path: Path) -> None:
     theirs, x = peer(name), tokens()
@@ -62,6 +65,7 @@ def test_both_ways(name: str, tmp_path: Path) -> None:
     close(ours.blocks[1].mlp.router.gate.weight.grad, their_layer.mlp.gate.weight.grad, loosen=5)  # sums of many terms
 
 
+@pytest.mark.system("multi-head-latent-attention", "cache")
 @pytest.mark.system("multi-head-latent-attention")
 @pytest.mark.parametrize("name", ["groups", "yarn", "v3"])
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])

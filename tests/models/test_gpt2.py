@@ -44,7 +44,12 @@ def tokens() -> Tensor:
     return torch.randint(61, (3, 11), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("gpt", "gpt-2", "lm-weight-tying")
+@pytest.mark.system("gpt")
+@pytest.mark.system("gpt", "pre-norm")
+@pytest.mark.system("gpt-2")
+@pytest.mark.system("gpt-2", "model")
+@pytest.mark.system("lm-weight-tying")
+@pytest.mark.system("lm-weight-tying", "storage")
 def test_logits_are_those_of_transformers(theirs: nn.Module, folder: Path, tokens: Tensor) -> None:
     ours = descend.load(folder)
     assert isinstance(ours, GPT2)
@@ -53,6 +58,7 @@ def test_logits_are_those_of_transformers(theirs: nn.Module, folder: Path, token
 
 
 @pytest.mark.system("gpt-2")
+@pytest.mark.system("gpt-2", "model")
 def test_gradients_are_those_of_transformers(theirs: nn.Module, folder: Path, tokens: Tensor) -> None:
     ours = descend.load(folder)
     ours(tokens).square().mean().backward()
@@ -63,6 +69,7 @@ def test_gradients_are_those_of_transformers(theirs: nn.Module, folder: Path, to
 
 
 @pytest.mark.system("gpt-2")
+@pytest.mark.system("gpt-2", "model")
 def test_what_we_save_opens_in_transformers(folder: Path, tmp_path: Path, theirs: nn.Module, tokens: Tensor) -> None:
     descend.load(folder).save_pretrained(tmp_path)
     again = transformers.GPT2LMHeadModel.from_pretrained(tmp_path).eval()
@@ -106,7 +113,7 @@ BROKEN = {
     "missing": (lambda s: s.pop(BIAS), f"missing key '{BIAS}'"),
     "unknown": (lambda s: s.update({"transformer.h.1.mlp.c_fc.gain": torch.ones(1)}), "unknown key .*c_fc.gain"),
     "mis-shaped": (lambda s: s.update({BIAS: torch.ones(3)}), rf"'{BIAS}' has shape \(3,\), .*\(128,\)"),
-    "too deep": (lambda s: s.update({BIAS.replace("1", "9"): torch.ones(128)}), "beyond this model"),
+    "too deep": (lambda s: s.update({BIAS.replace("1", "9"): torch.ones(128)}), "beyond this GPT2"),
     "untied": (lambda s: s.update({"lm_head.weight": torch.ones(61, 32)}), "ties the two"),
 }
 
@@ -119,6 +126,7 @@ def test_a_wrong_key_is_named(kind: str, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("lm-weight-tying")
+@pytest.mark.system("lm-weight-tying", "storage")
 def test_an_equal_output_matrix_is_accepted(folder: Path, tmp_path: Path, tokens: Tensor) -> None:
     add = lambda s: s.update({"lm_head.weight": s["transformer.wte.weight"].clone()})
     with torch.no_grad():
@@ -167,6 +175,7 @@ def test_our_defaults_are_those_of_transformers() -> None:
 
 
 @pytest.mark.system("gpt")
+@pytest.mark.system("gpt", "causal")
 def test_causality(tokens: Tensor) -> None:
     model = GPT2(TINY).eval()
     changed = tokens.clone()
@@ -183,7 +192,9 @@ def test_batched_is_single_with_padding_on_the_right(tokens: Tensor) -> None:
     close(model(padded)[0, :5], model(tokens[:1, :5])[0])
 
 
-@pytest.mark.system("gpt-2", "residual-depth-init")
+@pytest.mark.system("gpt-2")
+@pytest.mark.system("gpt-2", "residual-init")
+@pytest.mark.system("residual-depth-init")
 def test_initial_values() -> None:
     torch.manual_seed(0)
     model = GPT2(GPT2Config(vocab=8000, context=64, width=128, depth=8, heads=4))
@@ -194,6 +205,7 @@ def test_initial_values() -> None:
 
 
 @pytest.mark.system("gpt-2")
+@pytest.mark.system("gpt-2", "pre-norm")
 def test_a_block_with_zeroed_outputs_is_the_identity() -> None:
     block = GPT2(TINY).h[0]
     for out in (block.attn.out, block.mlp.down):
@@ -204,6 +216,7 @@ def test_a_block_with_zeroed_outputs_is_the_identity() -> None:
 
 
 @pytest.mark.system("lm-weight-tying")
+@pytest.mark.system("lm-weight-tying", "gradient")
 def test_the_tied_gradient_is_the_sum_of_both_uses(tokens: Tensor) -> None:
     model = GPT2(TINY).double()
     model(tokens).square().mean().backward()
@@ -220,6 +233,8 @@ def test_the_tied_gradient_is_the_sum_of_both_uses(tokens: Tensor) -> None:
     close(parts[0] + parts[1], both)
 
 
+@pytest.mark.system("gpt", "positions")
+@pytest.mark.system("learned-position-embeddings", "limit")
 @pytest.mark.system("learned-position-embeddings")
 def test_positions_end_with_the_table(tokens: Tensor) -> None:
     model = GPT2(replace(TINY, context=8))
@@ -247,6 +262,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("gpt")
+@pytest.mark.system("gpt", "trained")
 def test_overfits_one_batch(tokens: Tensor) -> None:
     torch.manual_seed(0)
     model = GPT2(TINY)
@@ -260,6 +276,7 @@ def test_overfits_one_batch(tokens: Tensor) -> None:
 
 
 @pytest.mark.system("gpt-3")
+@pytest.mark.system("gpt-3", "counts", "heads")
 def test_the_sizes_of_gpt_3_are_the_same_function() -> None:
     """Counts by the formula of GPT-2 with 2048 positions; the two rows that do not fit have heads of 128 here."""
     sizes = {name: config for name, config in SIZES.items() if name.startswith("gpt3-")}
@@ -273,6 +290,7 @@ def test_the_sizes_of_gpt_3_are_the_same_function() -> None:
 
 
 @pytest.mark.system("gpt-3")
+@pytest.mark.system("gpt-3", "trained")
 def test_a_gpt_3_in_small_learns_and_is_causal() -> None:
     torch.manual_seed(0)
     model = GPT2(replace(SIZES["gpt3-small"], vocab=61, context=24, width=32, depth=2, heads=4, dropout=0.0))

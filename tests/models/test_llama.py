@@ -47,7 +47,15 @@ def tokens() -> Tensor:
     return torch.randint(61, (3, 17), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("llama", "grouped-query-attention", "multi-query-attention", "rope", "swiglu-ffn")
+@pytest.mark.system("lm-weight-tying", "option")
+@pytest.mark.system("grouped-query-attention", "llama")
+@pytest.mark.system("swiglu-ffn", "models")
+@pytest.mark.system("llama")
+@pytest.mark.system("llama", "model")
+@pytest.mark.system("grouped-query-attention")
+@pytest.mark.system("multi-query-attention")
+@pytest.mark.system("rope")
+@pytest.mark.system("swiglu-ffn")
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
 def test_both_ways(kv_heads: int, tmp_path: Path) -> None:
     theirs, x = peer(kv_heads), tokens()
@@ -57,6 +65,7 @@ def test_both_ways(kv_heads: int, tmp_path: Path) -> None:
     close(ours.blocks[0].attn.k.weight.grad, theirs.model.layers[0].self_attn.k_proj.weight.grad)
 
 
+@pytest.mark.system("rope-scaling", "further", "models")
 @pytest.mark.system("rope-scaling")
 @pytest.mark.parametrize("rope", ["linear", "llama3", "dynamic", "yarn"])
 def test_longer_contexts(rope: str, tmp_path: Path) -> None:
@@ -65,6 +74,7 @@ def test_longer_contexts(rope: str, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "ours" / "config.json").read_text())["rope_parameters"] == ROPES[rope]
 
 
+@pytest.mark.system("rope-scaling", "models")
 @pytest.mark.system("rope-scaling")
 def test_dynamic_positions_beyond_the_trained_context(tmp_path: Path) -> None:
     """The base grows with the text: 70 tokens for a model of 40 positions, at once and written one by one."""
@@ -79,7 +89,9 @@ def test_dynamic_positions_beyond_the_trained_context(tmp_path: Path) -> None:
         ours(torch.zeros(1, 81, dtype=torch.long))
 
 
-@pytest.mark.system("llama", "lm-weight-tying")
+@pytest.mark.system("llama")
+@pytest.mark.system("lm-weight-tying")
+@pytest.mark.system("lm-weight-tying", "gradient", "option")
 def test_tied_embeddings(tmp_path: Path) -> None:
     """As in the small LLaMA 3.2: the output matrix is the embedding, here, there and in the file."""
     theirs, x = peer(tied=True), tokens()
@@ -92,6 +104,8 @@ def test_tied_embeddings(tmp_path: Path) -> None:
     check_generation(theirs, ours, [[5, 3, 9, 1]], 20)
 
 
+@pytest.mark.system("autoregressive-generation", "models")
+@pytest.mark.system("llama", "generation")
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
 @pytest.mark.parametrize("rope", ["llama3", "yarn"])
 def test_generation(prompts: list[list[int]], rope: str, tmp_path: Path) -> None:
@@ -101,6 +115,7 @@ def test_generation(prompts: list[list[int]], rope: str, tmp_path: Path) -> None
 
 
 @pytest.mark.system("llama")
+@pytest.mark.system("llama", "no-biases", "relative")
 def test_no_biases_and_only_distances_count() -> None:
     """No bias anywhere, and a layer at shifted positions gives the same output: rotary positions are relative."""
     torch.manual_seed(0)
@@ -112,6 +127,8 @@ def test_no_biases_and_only_distances_count() -> None:
     assert not torch.allclose(here, model.blocks[0](x, rope.angles(2 * torch.arange(9), 8)), atol=1e-5)
 
 
+@pytest.mark.system("llama", "generation")
+@pytest.mark.system("rope", "cache")
 def test_decoding_is_the_forward_pass() -> None:
     """With compiled code and without."""
     torch.manual_seed(0)

@@ -44,6 +44,7 @@ def theirs(model: Any, tokens: Tensor, roles: Tensor) -> Any:
     return model(tokens, attention_mask=(roles > 0).long(), global_attention_mask=(roles == 2).long())
 
 
+@pytest.mark.system(SLUG, "separate")
 @pytest.mark.system(SLUG)
 def test_both_ways(tmp_path: Path) -> None:
     """The rows of padding mean nothing and are left out."""
@@ -65,6 +66,7 @@ def test_both_ways_without_global_tokens(tmp_path: Path) -> None:
     assert ours.config.windows == Windows((8, 8))  # transformers writes one for each layer
 
 
+@pytest.mark.system(SLUG, "separate")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", ["LongformerModel", "LongformerForSequenceClassification"])
 def test_heads_both_ways(kind: str, tmp_path: Path) -> None:
@@ -77,6 +79,7 @@ def test_heads_both_ways(kind: str, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.system(SLUG, "separate")
 @pytest.mark.system(SLUG)
 def test_question_answering_both_ways(tmp_path: Path) -> None:
     """Every question token is global: those before the first separator; three separators in all, as there."""
@@ -93,6 +96,7 @@ def test_question_answering_both_ways(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.system(SLUG, "full")
 @pytest.mark.system(SLUG)
 def test_a_window_over_all_is_the_full_encoder() -> None:
     """w ≥ T − 1: the logits of a RoBERTa with the same weights (its output without the global projections)."""
@@ -129,6 +133,7 @@ def test_information_reaches_l_w_and_no_further_without_a_global_token() -> None
     assert changed.all()
 
 
+@pytest.mark.system(SLUG, "long")
 @pytest.mark.system(SLUG)
 def test_a_long_document_in_little_memory() -> None:
     """4096 tokens, a classifier, forward and backward: nothing of the graph has T² numbers."""

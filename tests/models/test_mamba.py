@@ -31,6 +31,7 @@ def tokens() -> Tensor:
 
 
 @pytest.mark.system("mamba")
+@pytest.mark.system("mamba", "model")
 def test_both_ways(tmp_path: Path) -> None:
     theirs, x = peer(), tokens()
     ours = check_both_ways(theirs, tmp_path, lambda m: m(x), lambda m: m(x).logits)
@@ -43,6 +44,7 @@ def test_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("mamba")
+@pytest.mark.system("mamba", "model")
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
 def test_generation(prompts: list[list[int]], tmp_path: Path) -> None:
     theirs = peer()
@@ -76,6 +78,7 @@ def test_an_automatic_rank(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("mamba")
+@pytest.mark.system("mamba", "selective-copy")
 def test_it_learns_to_copy_selected_tokens() -> None:
     """Selective copying: of eight places two hold a symbol, the others noise; say both at the end."""
     torch.manual_seed(0)

@@ -41,6 +41,7 @@ def test_both_ways(window: int | None, head_size: int | None, tmp_path: Path) ->
     close(ours.blocks[0].attn.k.weight.grad, theirs.model.layers[0].self_attn.k_proj.weight.grad)
 
 
+@pytest.mark.system("causal-sliding-window", "rolling-cache")
 @pytest.mark.system("causal-sliding-window")
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ def test_generation_beyond_the_window(prompts: list[list[int]], compiled: bool, 
     assert decoder.cache.kv.shape[4] == 10  # two windows, for 43 positions
 
 
+@pytest.mark.system("causal-sliding-window", "rolling-cache")
 @pytest.mark.system("causal-sliding-window")
 def test_decoding_is_the_full_pass_and_rows_can_be_moved() -> None:
     torch.manual_seed(0)
@@ -75,6 +77,7 @@ def test_decoding_is_the_full_pass_and_rows_can_be_moved() -> None:
     close(torch.stack(moved, 1), full[order, 15:])
 
 
+@pytest.mark.system("causal-sliding-window", "full")
 @pytest.mark.system("causal-sliding-window")
 def test_a_window_as_long_as_the_text_is_none() -> None:
     torch.manual_seed(0)

@@ -33,7 +33,12 @@ def tokens() -> Tensor:
     return torch.randint(61, (3, 17), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("mixtral", "mixture-of-experts", "load-balancing-loss")
+@pytest.mark.system("load-balancing-loss", "letters")
+@pytest.mark.system("swiglu-ffn", "models")
+@pytest.mark.system("mixtral")
+@pytest.mark.system("mixtral", "model")
+@pytest.mark.system("mixture-of-experts")
+@pytest.mark.system("load-balancing-loss")
 def test_both_ways(tmp_path: Path) -> None:
     """Outputs, gradients of the experts and of the router, and the auxiliary loss over all layers."""
     theirs, x = peer(), tokens()
@@ -54,7 +59,9 @@ def test_both_ways(tmp_path: Path) -> None:
     close(mlp.experts.down.grad, their_mlp.experts.down_proj.grad)
 
 
+@pytest.mark.system("autoregressive-generation", "models")
 @pytest.mark.system("mixtral")
+@pytest.mark.system("mixtral", "model")
 @pytest.mark.parametrize("window", [None, 6])
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
 def test_generation(prompts: list[list[int]], window: int | None, tmp_path: Path) -> None:
@@ -64,6 +71,7 @@ def test_generation(prompts: list[list[int]], window: int | None, tmp_path: Path
 
 
 @pytest.mark.system("mixtral")
+@pytest.mark.system("mixtral", "counts")
 def test_total_and_active_parameters() -> None:
     """46.70 and 12.88 billion, not 8 · 7; the active ones are those of the model with two experts but the router."""
     with torch.device("meta"):
@@ -72,6 +80,7 @@ def test_total_and_active_parameters() -> None:
 
 
 @pytest.mark.system("mixtral")
+@pytest.mark.system("mixtral", "one-expert")
 def test_one_expert_is_mistral() -> None:
     torch.manual_seed(0)
     one = Mixtral(MixtralConfig(**{**vars(TINY), "experts": 1, "active": 1}))
@@ -84,18 +93,20 @@ def test_one_expert_is_mistral() -> None:
     close(one(tokens()), plain(tokens()))
 
 
+@pytest.mark.system("load-balancing-loss", "auxiliary")
 @pytest.mark.system("mixtral")
+@pytest.mark.system("mixtral", "trained")
 def test_it_learns_with_the_balancing_loss() -> None:
-    from descend.tasks.language import Balanced
+    from descend.tasks.language import BalancedLanguage
 
     torch.manual_seed(0)
-    task, x = Balanced(Mixtral(TINY), 0.02), tokens()
+    task, x = BalancedLanguage(Mixtral(TINY), 0.02), tokens()
     optimizer = torch.optim.AdamW(task.parameters(), lr=1e-2)
     losses = []
     for _ in range(60):
-        [(_, closure)] = list(task.moves({"x": x[:, :-1], "y": x[:, 1:]}))
+        [move] = list(task.moves({"x": x[:, :-1], "y": x[:, 1:]}))
         optimizer.zero_grad()
-        losses.append(closure())
+        losses.append(move.value().total())
         losses[-1].backward()
         optimizer.step()
     assert losses[0] > 4.0

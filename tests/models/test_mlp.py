@@ -30,6 +30,7 @@ def with_weights(config: MLPConfig, weights: list[object], biases: list[object])
     return model
 
 
+@pytest.mark.system("mlp", "all-values")
 def test_forward_of_vom() -> None:
     """VOM-5.2: 2-3-1, ReLU then sigmoid."""
     model = with_weights(
@@ -73,6 +74,7 @@ def test_gradients_of_s940() -> None:
     close(model.layers[0].weight.grad, t(first), loosen=10)
 
 
+@pytest.mark.system("mlp", "count")
 @pytest.mark.parametrize(
     ("config", "count"),
     [(MLPConfig(2, (2,), 1), 9), (MLPConfig(2, (3,), 1), 13), (MLPConfig(600, (60, 40), 10), 38_910)],
@@ -83,6 +85,7 @@ def test_parameter_counts(config: MLPConfig, count: int) -> None:
     assert sum(p.numel() for p in MLP(config).parameters()) == count
 
 
+@pytest.mark.system("mlp", "my-net")
 def test_mynet_flattens_an_image() -> None:
     torch.manual_seed(0)
     model, image = MLP(MLPConfig(600, (60, 40), 10)), torch.randn(1, 3, 10, 20)
@@ -91,6 +94,7 @@ def test_mynet_flattens_an_image() -> None:
     close(model(image), nn.Sequential(nn.Flatten(), *layers)(image))
 
 
+@pytest.mark.system("mlp", "any-widths")
 def test_every_layer_may_have_its_own_activation() -> None:
     torch.manual_seed(0)
     model = MLP(MLPConfig(3, (4, 5), 6, activations=("tanh", "sigmoid"), head="softmax"))
@@ -112,6 +116,7 @@ def test_no_hidden_layer_is_a_linear_map() -> None:
     assert len(model.layers) == 1
 
 
+@pytest.mark.system("mlp", "connections")
 def test_full_connections_are_a_dense_layer() -> None:
     dense, partial = nn.Linear(4, 3), Partial(4, [range(4)] * 3)
     partial.load_state_dict(dense.state_dict())
@@ -119,6 +124,7 @@ def test_full_connections_are_a_dense_layer() -> None:
     close(partial(x), dense(x))
 
 
+@pytest.mark.system("mlp", "connections")
 def test_missing_connections_never_carry_anything(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = MLP(MLPConfig(4, (3,), 2, activations=("tanh",)))

@@ -142,7 +142,7 @@ def test_v2_keeps_the_size_when_dilated() -> None:
 
 
 def test_v2_rounds_to_multiples_but_not_far_down() -> None:
-    rounded = MobileNetV2Config(width=0.35).rounded
+    rounded = MobileNetV2Config(width=0.35).round_channels
     assert [rounded(n) for n in (3, 11.2, 12, 18, 1792)] == [8, 16, 16, 24, 1792]  # 16 would be less than 90% of 18
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import descend
-from descend.models.mobilevit import MobileViTConfig, fold, rounded, unfold
+from descend.models.mobilevit import MobileViTConfig, fold, round_channels, unfold
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
 
@@ -70,6 +70,6 @@ def test_a_sequence_is_one_place_of_every_patch() -> None:
 
 
 def test_channels_are_multiples_of_eight() -> None:
-    assert [rounded(c) for c in (3, 12, 19, 20, 58)] == [8, 16, 24, 24, 56]
+    assert [round_channels(c) for c in (3, 12, 19, 20, 58)] == [8, 16, 24, 24, 56]
     with pytest.raises(ValueError, match="2 widths and 7 maps; a MobileViT has 3 and 7"):
         MobileViTConfig(widths=(8, 16))

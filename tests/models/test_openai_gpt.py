@@ -29,7 +29,9 @@ def tokens() -> Tensor:
     return torch.randint(61, (3, 17), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.system("gpt", "post-norm")
 @pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "model")
 def test_both_ways(tmp_path: Path) -> None:
     theirs, x = peer(), tokens()
     ours = check_both_ways(theirs, tmp_path, lambda m: m(x), lambda m: m(x).logits)
@@ -37,7 +39,9 @@ def test_both_ways(tmp_path: Path) -> None:
     close(ours.hidden(x), theirs.transformer(x).last_hidden_state)
 
 
+@pytest.mark.system("autoregressive-generation", "models")
 @pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "model")
 @pytest.mark.parametrize("prompts", [[[5, 3, 9, 1]], [[7, 2], [4, 4, 8, 1, 30], [11, 60, 3]]], ids=["one", "padded"])
 def test_generation(prompts: list[list[int]], tmp_path: Path) -> None:
     theirs = peer()
@@ -47,7 +51,10 @@ def test_generation(prompts: list[list[int]], tmp_path: Path) -> None:
     assert generate(Recompute(ours, 40), prompts, 20) == generate(ours.decoder(), prompts, 20)  # type: ignore[operator]
 
 
-@pytest.mark.system("gpt-1", "gpt")
+@pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "causal")
+@pytest.mark.system("gpt")
+@pytest.mark.system("gpt", "causal")
 def test_no_position_sees_a_later_one() -> None:
     torch.manual_seed(0)
     model, x = OpenAIGPT(TINY).eval(), tokens()

@@ -21,7 +21,14 @@ def block() -> Block:
     return Block(12, 3, 8, 20, 1e-6).double()
 
 
-@pytest.mark.system("palm", "parallel-attention-ffn", "multi-query-attention", "swiglu-ffn")
+@pytest.mark.system("parallel-attention-ffn", "equation")
+@pytest.mark.system("rope", "values")
+@pytest.mark.system("swiglu-ffn", "models")
+@pytest.mark.system("palm")
+@pytest.mark.system("palm", "block")
+@pytest.mark.system("parallel-attention-ffn")
+@pytest.mark.system("multi-query-attention")
+@pytest.mark.system("swiglu-ffn")
 def test_the_block_is_its_equation() -> None:
     b, x = block(), torch.randn(2, 5, 12, dtype=torch.float64)
     cos, sin = (a.double() for a in Rope().angles(torch.arange(5), 8))
@@ -38,6 +45,7 @@ def test_the_block_is_its_equation() -> None:
     close(b(x, (cos, sin)), x + torch.cat(heads, -1) @ b.attn.out.weight.T + feed)
 
 
+@pytest.mark.system("parallel-attention-ffn", "serial")
 @pytest.mark.system("parallel-attention-ffn")
 @pytest.mark.parametrize("zeroed", ["attn.out", "mlp.down"])
 def test_with_one_part_gone_it_is_the_serial_block(zeroed: str) -> None:
@@ -54,7 +62,11 @@ def test_with_one_part_gone_it_is_the_serial_block(zeroed: str) -> None:
     close(b(x, angles), serial())
 
 
+@pytest.mark.system("autoregressive-generation", "models")
+@pytest.mark.system("multi-query-attention", "decoding")
+@pytest.mark.system("parallel-attention-ffn", "model")
 @pytest.mark.system("palm")
+@pytest.mark.system("palm", "trained")
 def test_decoding_is_the_forward_pass() -> None:
     torch.manual_seed(0)
     model, x = Palm(TINY), tokens()
@@ -67,6 +79,7 @@ def test_decoding_is_the_forward_pass() -> None:
 
 
 @pytest.mark.system("palm")
+@pytest.mark.system("palm", "causal", "trained")
 def test_causal_without_biases_and_learning() -> None:
     torch.manual_seed(0)
     model, x = Palm(TINY), tokens()

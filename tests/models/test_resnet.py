@@ -190,7 +190,8 @@ def test_nets_for_small_images(name: str) -> None:
     assert len(weighted) == layers  # no projection: zeros are padded
 
 
-@pytest.mark.system("resnet", "preactivation-block")
+@pytest.mark.system("resnet")
+@pytest.mark.system("preactivation-block")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_placement_is_selectable(block: str, tmp_path: Path) -> None:
     torch.manual_seed(0)

@@ -36,7 +36,9 @@ def batch() -> tuple[Tensor, Tensor]:
     return torch.where(mask, tokens, 1), mask
 
 
-@pytest.mark.system("roberta", "padding-mask")
+@pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "post-norm")
+@pytest.mark.system("padding-mask")
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 def test_both_ways(architecture: str, tmp_path: Path) -> None:
     theirs, (x, mask) = peer(architecture), batch()
@@ -47,6 +49,7 @@ def test_both_ways(architecture: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "post-norm")
 @pytest.mark.parametrize("architecture", list(ARCHITECTURES))
 def test_parameters_by_head(architecture: str) -> None:
     size = SIZES["roberta-base"]
@@ -66,7 +69,9 @@ def test_positions_begin_behind_the_padding() -> None:
         Roberta(TINY)(torch.full((1, 23), 5))
 
 
-@pytest.mark.system("roberta", "shared-attention-core")
+@pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "no-segments")
+@pytest.mark.system("shared-attention-core")
 def test_bert_without_segments_is_the_same_encoder() -> None:
     """MF-B.86: with copied weights, positions moved by pad + 1 and one segment, the outputs are equal."""
     torch.manual_seed(0)

@@ -21,7 +21,9 @@ def small(context: Any, cell: Any = "gru", score: Any = "additive", width: int =
     return Seq2Seq(Seq2SeqConfig(61, width, 1, 0.0, cell, context, score)).eval()
 
 
-@pytest.mark.system("rnn-encoder-decoder", "rnn-attention-decoder")
+@pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-encoder-decoder", "decoding")
+@pytest.mark.system("rnn-attention-decoder")
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_padding_and_decoding(context: str, cell: str) -> None:
@@ -42,6 +44,7 @@ def test_padding_and_decoding(context: str, cell: str) -> None:
 
 
 @pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-encoder-decoder", "start")
 def test_the_first_state_is_the_encoders_last() -> None:
     model, (source, _) = small("start", "lstm"), TINY_INPUT()
     _, (h, c) = model.encoder.layers(model.embed(source))
@@ -77,7 +80,11 @@ def pairs(n: int, length: int, random: torch.Generator) -> tuple[Tensor, Tensor]
     return x, y.scatter(1, lengths[:, None], 1)
 
 
-@pytest.mark.system("rnn-attention-decoder", "rnn-encoder-decoder", "rnn-task-heads")
+@pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-attention-decoder", "alignment")
+@pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "many-to-many")
 def test_a_reversal_and_its_alignment() -> None:
     model, x, y = trained("current", 110, 4)
     written = generate(model.decoder(x), torch.zeros(len(x), 1, dtype=torch.long), 5, stop=[1])
@@ -90,6 +97,17 @@ def test_a_reversal_and_its_alignment() -> None:
     assert (looked.diff() < 0).all()  # from the end to the beginning
 
 
+@pytest.mark.system("rnn-encoder-decoder", "toy-task")
+@pytest.mark.parametrize("context", ["start", "every-step"])
+def test_a_short_reversal_through_one_vector(context: str) -> None:
+    """Sources of 2 or 3 words, targets one longer with their end; greedy, the net reads its own words."""
+    model, x, y = trained(context, 170, 3)
+    written = generate(model.decoder(x), torch.zeros(len(x), 1, dtype=torch.long), 5, stop=[1])
+    right = [[t for t in row if t] for row in y.tolist()]
+    assert sum(a == b for a, b in zip(written, right, strict=True)) / len(right) > 0.8
+    assert {len(row) for row in written} == {3, 4}
+
+
 def test_mistakes() -> None:
     with pytest.raises(ValueError, match="context 'middle' is unknown"):
         small("middle")
@@ -98,3 +116,19 @@ def test_mistakes() -> None:
         model.alignment(source, target)
     with pytest.raises(ValueError, match="2 sources need as many beginnings"):
         generate(model.decoder(source), [[0]], 2)
+
+
+@pytest.mark.parametrize("context", ["start", "every-step", "current", "previous"])
+def test_a_source_is_as_long_as_its_words_and_at_least_one(context: str) -> None:
+    """Padding is known by its number, or by a mask; an empty source counts as the one word at its beginning."""
+    model, (source, target) = small(context).eval(), TINY_INPUT()
+    source[0, 1:], source[1, 4:] = 0, 0
+    with torch.no_grad():
+        logits = model(source, target)
+        close(model(source, target, source != 0), logits)
+        close(model(source[:1, :1], target[:1]), logits[:1])
+        close(model(source[1:, :4], target[1:]), logits[1:])
+        everything = model(source, target, torch.ones_like(source, dtype=torch.bool))
+        assert (everything - logits).abs().amax(dim=(1, 2)).min() > 1e-4
+        nothing = torch.zeros_like(source)
+        close(model(nothing, target), model(nothing[:, :1], target))

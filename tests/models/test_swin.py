@@ -31,7 +31,8 @@ def pixels(height: int, width: int) -> Tensor:
     return torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("swin", "window-attention")
+@pytest.mark.system("swin")
+@pytest.mark.system("window-attention")
 @pytest.mark.parametrize(
     ("height", "width", "window"), [(32, 32, 4), (48, 24, 3), (45, 54, 3), (32, 32, 3)],
     ids=["whole windows", "not square", "padded everywhere", "padded windows"],

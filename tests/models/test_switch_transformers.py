@@ -36,6 +36,7 @@ def given() -> tuple[Tensor, Tensor, Tensor]:
     return x * mask, mask, y
 
 
+@pytest.mark.system(SLUG, "model")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(("capacity", "sparse"), [(64, 1), (2, 1), (3, 2)])
 def test_both_ways(capacity: int, sparse: int, tmp_path: Path) -> None:
@@ -51,6 +52,7 @@ def test_both_ways(capacity: int, sparse: int, tmp_path: Path) -> None:
     assert kinds == ([False, True] if sparse == 1 else [True, True])
 
 
+@pytest.mark.system(SLUG, "model")
 @pytest.mark.system(SLUG)
 def test_generation(tmp_path: Path) -> None:
     theirs, (x, mask, _) = peer(), given()
@@ -60,6 +62,7 @@ def test_generation(tmp_path: Path) -> None:
     assert generate(ours.decoder(x, mask), [[0]] * 3, 12) == expected[:, 1:].tolist()
 
 
+@pytest.mark.system(SLUG, "capacity")
 @pytest.mark.system(SLUG)
 def test_a_full_expert_gives_nothing() -> None:
     torch.manual_seed(0)

@@ -49,7 +49,11 @@ def targets() -> Tensor:
     return torch.randint(61, (3, 30), generator=torch.Generator().manual_seed(2))
 
 
-@pytest.mark.system("t5", "relative-position-bias", "cross-attention", "transformer-decoder-block")
+@pytest.mark.system("t5")
+@pytest.mark.system("t5", "model")
+@pytest.mark.system("relative-position-bias")
+@pytest.mark.system("cross-attention")
+@pytest.mark.system("transformer-decoder-block")
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_both_ways(version: str, tmp_path: Path) -> None:
     theirs, (x, mask), y = peer(version), sources(), targets()
@@ -68,7 +72,12 @@ def test_both_ways(version: str, tmp_path: Path) -> None:
     close(ours.layers[0].cross.k.weight.grad, peers[1].EncDecAttention.k.weight.grad, loosen=5)
 
 
-@pytest.mark.system("t5", "encoder-decoder-transformer", "relative-position-bias")
+@pytest.mark.system("autoregressive-generation", "models")
+@pytest.mark.system("relative-position-bias", "cache")
+@pytest.mark.system("t5")
+@pytest.mark.system("t5", "generation")
+@pytest.mark.system("encoder-decoder-transformer")
+@pytest.mark.system("relative-position-bias")
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_greedy_generation(version: str, padded: bool, tmp_path: Path) -> None:
@@ -81,7 +90,9 @@ def test_greedy_generation(version: str, padded: bool, tmp_path: Path) -> None:
     assert found == expected[:, 1:].tolist()
 
 
-@pytest.mark.system("t5", "encoder-decoder-transformer")
+@pytest.mark.system("t5")
+@pytest.mark.system("t5", "generation")
+@pytest.mark.system("encoder-decoder-transformer")
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_beam_search(alpha: float, tmp_path: Path) -> None:
     """Until one of several end tokens, so that hypotheses of different lengths compete."""
@@ -132,6 +143,7 @@ def test_recomputing_gives_the_same_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("t5")
+@pytest.mark.system("t5", "causal")
 def test_causal_in_the_target_and_blind_to_padding() -> None:
     torch.manual_seed(0)
     model, (x, mask), y = T5(TINY).eval(), sources(), targets()
@@ -145,6 +157,7 @@ def test_causal_in_the_target_and_blind_to_padding() -> None:
 
 
 @pytest.mark.system("t5")
+@pytest.mark.system("t5", "sizes")
 def test_sizes() -> None:
     """MF 36.9.2, with Large at what its sizes give; built without memory."""
     millions = {name: round(count / 1e6, 1) for name, count in PARAMETERS.items()}
@@ -180,7 +193,9 @@ def test_mistakes(tmp_path: Path) -> None:
         generate(T5(TINY).decoder(*sources()), [[0]] * 2, 3)
 
 
-@pytest.mark.system("t5", "text-to-text-framework")
+@pytest.mark.system("t5")
+@pytest.mark.system("t5", "trained")
+@pytest.mark.system("text-to-text-framework")
 def test_learns_a_few_pairs() -> None:
     torch.manual_seed(0)
     model, (x, mask) = T5(replace(TINY, dropout=0.0)), sources()

@@ -21,7 +21,10 @@ def fit(model: nn.Module, x: Tensor, y: Tensor, steps: int = 45, lr: float = 0.0
         optimizer.step()
 
 
-@pytest.mark.system("rnn-task-heads", "sequence-batching")
+@pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "many-to-one")
+@pytest.mark.system("sequence-batching")
+@pytest.mark.system("sequence-batching", "models")
 @pytest.mark.parametrize("direction", ["forward", "concatenated", "summed"])
 @pytest.mark.parametrize("head", ["last", "attention", "each"])
 def test_batched_is_single(direction: Any, head: Any) -> None:
@@ -33,10 +36,12 @@ def test_batched_is_single(direction: Any, head: Any) -> None:
 
 
 @pytest.mark.system("bidirectional-lstm")
-def test_the_next_word_decides_the_tag() -> None:
+@pytest.mark.system("bidirectional-lstm", "next-word")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_next_word_decides_the_tag(seed: int) -> None:
     """Teddy bears, Teddy Roosevelt: only a net that reads backwards too can tag a word by the one after it."""
-    torch.manual_seed(0)
-    x = torch.randint(1, 5, (64, 6), generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(seed)
+    x = torch.randint(1, 5, (64, 6), generator=torch.Generator().manual_seed(seed))
     y = torch.cat([x[:, 1:] % 2, torch.zeros(64, 1, dtype=torch.long)], dim=1)
     right = {}
     for direction in ("forward", "summed"):
@@ -48,6 +53,7 @@ def test_the_next_word_decides_the_tag() -> None:
 
 
 @pytest.mark.system("att-blstm")
+@pytest.mark.system("att-blstm", "trained", "keyword")
 def test_attention_finds_the_keyword() -> None:
     """One of twelve words is a keyword of four; the largest weight is on it.
 
@@ -72,6 +78,7 @@ def test_attention_finds_the_keyword() -> None:
 
 
 @pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "sentiment")
 def test_order_decides_not_the_words() -> None:
     """ "good, not bad" and "bad, not good": the net tells them apart, counted words cannot."""
     torch.manual_seed(0)
@@ -82,6 +89,20 @@ def test_order_decides_not_the_words() -> None:
         fit(model, x, y, 50)
         assert (model(x).argmax(-1) == y).all()
     assert torch.equal(x[0].sort().values, x[1].sort().values)
+
+
+@pytest.mark.system("att-blstm", "summed")
+def test_the_directions_are_added_then_weighed() -> None:
+    """Embedding, both directions, their SUM, one vector by the weights, classes: by hand from the parts."""
+    torch.manual_seed(0)
+    model = TextClassifier(TextClassifierConfig(12, 4, 8, 16, 1, 0.0)).double().eval()
+    x = torch.tensor([[3, 4, 5, 6], [7, 8, 0, 0]])
+    assert model.config.direction == "summed"
+    both, _ = model.layers.layers(model.embed(x[1:, :2]))
+    h = both[..., :16] + both[..., 16:]
+    a = (h.tanh() @ model.head.w).softmax(-1)
+    close(model.weights(x)[1], torch.cat([a[0], torch.zeros(2).double()]))
+    close(model(x)[1], model.head.out((a[0, :, None] * h[0]).sum(0).tanh()))
 
 
 def test_unknown_names() -> None:

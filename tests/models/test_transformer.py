@@ -62,7 +62,10 @@ def copied(ours: Transformer) -> nn.Transformer:
     return theirs.eval()
 
 
-@pytest.mark.system(SLUG, "transformer-decoder-block", "cross-attention")
+@pytest.mark.system(SLUG, "torch")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("transformer-decoder-block")
+@pytest.mark.system("cross-attention")
 def test_is_torchs_transformer() -> None:
     ours, (x, mask, y) = model(), given()
     assert ours.target_embed is not None
@@ -77,6 +80,7 @@ def test_is_torchs_transformer() -> None:
     close(ours(x, y, mask), out @ ours.head.weight.T + ours.bias)
 
 
+@pytest.mark.system(SLUG, "counts")
 @pytest.mark.system(SLUG)
 def test_counts_by_tying_and_vocabulary() -> None:
     """VOM 12.8 prints 36M for the blocks and 86M in all; the blocks have 44.1M."""
@@ -95,7 +99,9 @@ def test_counts_by_tying_and_vocabulary() -> None:
         Transformer(replace(TINY, tied="some"))
 
 
-@pytest.mark.system(SLUG, "teacher-forcing")
+@pytest.mark.system(SLUG, "decoding")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("teacher-forcing")
 @pytest.mark.parametrize("tied", ["all", "embeddings", "none"])
 def test_decoding_is_the_forward_pass(tied: str) -> None:
     ours, (x, mask, y) = model(tied, dropout=0.3), given()
@@ -109,6 +115,7 @@ def test_decoding_is_the_forward_pass(tied: str) -> None:
     assert generate(ours.decoder(x, mask), [[0]] * 3, 10) == slow
 
 
+@pytest.mark.system(SLUG, "decoding")
 @pytest.mark.system(SLUG)
 def test_beams_of_several_sources_are_those_of_each_alone() -> None:
     ours, (x, mask, _) = model("all"), given()
@@ -118,6 +125,7 @@ def test_beams_of_several_sources_are_those_of_each_alone() -> None:
         assert [h.tokens for h in alone[0]] == [h.tokens for h in together[row]]
 
 
+@pytest.mark.system(SLUG, "no-leak")
 @pytest.mark.system(SLUG)
 def test_no_leak_and_no_padding() -> None:
     ours, (x, mask, y) = model(), given()
@@ -129,6 +137,7 @@ def test_no_leak_and_no_padding() -> None:
     assert not torch.allclose(ours(x.flip(1), y), ours(x, y), atol=1e-2)  # the order of the source is known
 
 
+@pytest.mark.system(SLUG, "gradients")
 @pytest.mark.system(SLUG)
 def test_gradients() -> None:
     """Finite differences of a tiny instance, at a few numbers of every matrix."""
@@ -153,7 +162,10 @@ def test_gradients() -> None:
         assert p.grad.view(-1)[i].item() == pytest.approx((values[0] - values[1]) / (2 * h), abs=1e-7), name
 
 
-@pytest.mark.system(SLUG, "cross-attention")
+@pytest.mark.system("cross-attention", "alignment")
+@pytest.mark.system(SLUG, "toy-task")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("cross-attention")
 def test_learns_to_reverse_and_looks_where_the_word_is() -> None:
     """Reversed sources of distinct tokens: exact, by greedy and by beam search, and the attention finds the source."""
     torch.manual_seed(0)

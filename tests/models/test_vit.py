@@ -34,7 +34,9 @@ def images(side: int = 16, b: int = 3) -> Tensor:
     return torch.randn(b, 3, side, side, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.system("vit", "patch-embedding", "class-token")
+@pytest.mark.system("vit")
+@pytest.mark.system("patch-embedding")
+@pytest.mark.system("class-token")
 def test_classifier_both_ways(tmp_path: Path) -> None:
     theirs, x = peer("ViTForImageClassification"), images()
     ours = check_both_ways(theirs, tmp_path, lambda m: m(x), lambda m: m(pixel_values=x).logits)
@@ -44,7 +46,8 @@ def test_classifier_both_ways(tmp_path: Path) -> None:
     close(ours.embed.patches.weight.grad, theirs.vit.embeddings.patch_embeddings.projection.weight.grad)
 
 
-@pytest.mark.system("vit", "class-token")
+@pytest.mark.system("vit")
+@pytest.mark.system("class-token")
 def test_bare_model_both_ways(tmp_path: Path) -> None:
     theirs, x = peer("ViTModel"), images()
     ours = check_both_ways(theirs, tmp_path, lambda m: m(x).pooled, lambda m: m(pixel_values=x).pooler_output)
@@ -143,7 +146,8 @@ def fit(model: ViTForImageClassification, x: Tensor, y: Tensor, steps: int, lr: 
         rule.step()
 
 
-@pytest.mark.system("vit", "vit-pretrain-finetune")
+@pytest.mark.system("vit")
+@pytest.mark.system("vit-pretrain-finetune")
 def test_pretrained_then_other_classes_at_another_side() -> None:
     """Both modes of S940 8.6 beat training from nothing on 12 examples; a frozen transformer does not change."""
     torch.manual_seed(0)

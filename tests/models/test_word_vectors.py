@@ -22,6 +22,7 @@ def seed() -> None:
 
 
 @pytest.mark.system("skip-gram")
+@pytest.mark.system("skip-gram", "softmax", "trained")
 def test_skip_gram_scores_loss_and_gradient() -> None:
     model = SkipGram(TINY).double()
     w, context = model.centre.weight, model.context.weight
@@ -42,6 +43,7 @@ def test_skip_gram_scores_loss_and_gradient() -> None:
 
 
 @pytest.mark.system("cbow")
+@pytest.mark.system("cbow", "mean", "one-word", "second-layer")
 def test_cbow_is_the_mean_of_the_context_and_with_one_word_skip_gram_reversed() -> None:
     model, other = CBOW(TINY), SkipGram(TINY)
     near = torch.tensor([[1, 2, -1, -1], [3, 3, 4, 0], [-1, -1, -1, -1]])
@@ -61,6 +63,7 @@ def test_cbow_is_the_mean_of_the_context_and_with_one_word_skip_gram_reversed() 
 
 
 @pytest.mark.system("glove")
+@pytest.mark.system("glove", "triples", "published", "gauge")
 def test_both_forms_of_glove_and_the_freedom_of_the_triples() -> None:
     model, triples = GloVe(TINY), GloVeTriples(TINY)
     with torch.no_grad():

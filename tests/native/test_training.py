@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from descend.native.build import library
-from descend.native.training import attention, gelu_tanh
+from descend.native.training import attend, attention, gelu_tanh, usable
 from tests.close import close
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C++ compiler here")
@@ -41,6 +41,38 @@ def test_attention(b: int, t: int, s: int, heads: int, kv_heads: int, k: int, ca
     slopes = torch.autograd.grad(expected, exact, dy.double().transpose(1, 2))
     for found, wanted in zip(torch.autograd.grad(y, x, dy), slopes, strict=True):
         close(found, wanted.transpose(1, 2).float())
+
+
+@pytest.mark.parametrize(("b", "t", "s", "heads", "kv_heads", "k", "causal"), [x for x in SHAPES if x[5] % 2 == 0])
+def test_attention_in_bfloat16(b: int, t: int, s: int, heads: int, kv_heads: int, k: int, causal: bool) -> None:
+    """From the same rounded numbers, float32 and bfloat16 differ by a rounding; the sums stay float32."""
+    shapes = ((b, t, heads, k), (b, s, kv_heads, k), (b, s, kv_heads, k))
+    rounded = [normal(*shape, seed=i).detach().bfloat16().requires_grad_() for i, shape in enumerate(shapes)]
+    exact = [x.detach().float().requires_grad_() for x in rounded]
+    dy = normal(b, t, heads, k, seed=3).detach().bfloat16()
+    y, expected = (attention(x[0], x[1], x[2], causal) for x in (rounded, exact))
+    assert y.dtype == torch.bfloat16
+    near(y, expected)
+    pairs = zip(torch.autograd.grad(y, rounded, dy), torch.autograd.grad(expected, exact, dy.float()), strict=True)
+    for found, wanted in pairs:
+        near(found, wanted)
+    assert attend(rounded[0], rounded[1], rounded[2], causal, 0.1)[1].dtype == torch.float32
+
+
+def near(found: Tensor, wanted: Tensor) -> None:
+    """To 1% of the tensor's norm: each number is rounded to 1/256, and the roundings are independent."""
+    assert (found.float() - wanted).norm() < 0.01 * wanted.norm()
+    assert (found.float() - 1.03 * wanted).norm() > 0.01 * wanted.norm()
+
+
+def test_what_there_is_compiled_code_for() -> None:
+    single, half = torch.zeros(2, 6), torch.zeros(2, 6, dtype=torch.bfloat16)
+    assert usable(single)
+    assert usable(half, half)
+    assert not usable(half[:, :5])  # taken in pairs
+    assert not usable(single, half)
+    assert not usable(single.double())
+    assert not usable(single.half())
 
 
 def test_parts_of_one_tensor_and_a_turned_gradient() -> None:
@@ -83,6 +115,17 @@ def test_gelu(count: int) -> None:
     close(gelu_tanh(x), expected.float())
     (found,), (wanted,) = torch.autograd.grad(gelu_tanh(x).sum(), x), torch.autograd.grad(expected.sum(), exact)
     close(found, wanted.float())
+
+
+@pytest.mark.parametrize("count", [2, 8, 1002, 9006])
+def test_gelu_in_bfloat16(count: int) -> None:
+    """The float32 value of the same numbers, rounded once, to the bit."""
+    x = (normal(count) * 4).detach().bfloat16().requires_grad_()
+    exact, dy = x.detach().float().requires_grad_(), normal(count, seed=1).detach().bfloat16()
+    y, expected = gelu_tanh(x), gelu_tanh(exact)
+    assert torch.equal(y, expected.bfloat16())
+    (found,), (wanted,) = torch.autograd.grad(y, x, dy), torch.autograd.grad(expected, exact, dy.float())
+    assert torch.equal(found, wanted.bfloat16())
 
 
 def test_gelu_far_out() -> None:

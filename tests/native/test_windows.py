@@ -50,6 +50,20 @@ def test_values_and_gradients(b: int, height: int, width: int, heads: int, k: in
         close(ours, theirs.float())
 
 
+@pytest.mark.parametrize(("b", "height", "width", "heads", "k", "window", "shift"), [s for s in SHAPES if s[4] != 5])
+def test_bfloat16(b: int, height: int, width: int, heads: int, k: int, window: int, shift: int) -> None:
+    """Maps in bfloat16, the bias and its gradient in float32: float32's numbers to a rounding."""
+    qkv, dy = (x.bfloat16() for x in maps(b, height, width, heads, k))
+    bias = torch.randn(heads, window**2, window**2, generator=torch.Generator().manual_seed(1))
+    half, single = ([x.requires_grad_(), bias.clone().requires_grad_()] for x in (qkv, qkv.float()))
+    y, expected = attention(half[0], half[1], window, shift), attention(single[0], single[1], window, shift)
+    found, wanted = torch.autograd.grad(y, half, dy), torch.autograd.grad(expected, single, dy.float())
+    assert [x.dtype for x in (y, *found)] == [torch.bfloat16, torch.bfloat16, torch.float32]
+    for ours, theirs in zip((y, *found), (expected, *wanted), strict=True):
+        assert (ours.float() - theirs).norm() < 0.01 * theirs.norm()
+        assert (ours.float() - 1.03 * theirs).norm() > 0.01 * theirs.norm()
+
+
 def test_other_strides_and_threads() -> None:
     """Turned inputs and a turned gradient, any number of threads: the same to the last bit."""
     random = torch.Generator().manual_seed(0)

@@ -5,10 +5,12 @@ import pytest
 import torch
 from scipy import special, stats
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from descend.errors import Mistake
 from descend.metrics.units import slope
 from descend.nn.activations import ACTIVATIONS, ReLU, activation, learned_slopes
+from descend.nn.init import initialize, uniform_, xavier
 from descend.ops.activations import binary_step
 from tests.close import close
 
@@ -48,9 +50,16 @@ EQUATIONS = {
 }
 
 
-@pytest.mark.system(
-    "activation-registry", "step-and-threshold", "leaky-relu", "prelu", "rrelu", "silu-swish", "softmax"
-)
+@pytest.mark.system("gelu", "selectable")
+@pytest.mark.system("activation-registry")
+@pytest.mark.system("activation-registry", "further")
+@pytest.mark.system("step-and-threshold")
+@pytest.mark.system("leaky-relu")
+@pytest.mark.system("prelu")
+@pytest.mark.system("rrelu")
+@pytest.mark.system("silu-swish")
+@pytest.mark.system("silu-swish", "module")
+@pytest.mark.system("softmax")
 @pytest.mark.parametrize("name", list(ACTIVATIONS))
 def test_every_name_is_the_equation(name: str) -> None:
     """In use, with the constants of the table; written once more in numpy and scipy."""
@@ -58,6 +67,7 @@ def test_every_name_is_the_equation(name: str) -> None:
 
 
 @pytest.mark.system("activation-registry")
+@pytest.mark.system("activation-registry", "further")
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n != "rrelu"])
 def test_gradcheck(name: str) -> None:
     assert torch.autograd.gradcheck(activation(name).double().requires_grad_(False), X.clone().requires_grad_())
@@ -73,6 +83,7 @@ def test_celu_mends_the_kink_of_elu() -> None:
 
 
 @pytest.mark.system("relu")
+@pytest.mark.system("relu", "at-zero")
 def test_relu_module_has_slope_one_at_zero() -> None:
     zero = torch.zeros(1)
     assert slope(ReLU(), zero) == 1
@@ -83,6 +94,7 @@ def test_relu_module_has_slope_one_at_zero() -> None:
 
 
 @pytest.mark.system("step-and-threshold")
+@pytest.mark.system("step-and-threshold", "at-zero")
 def test_step_in_a_net_gives_zero_gradients() -> None:
     net = nn.Sequential(nn.Linear(3, 4), activation("binary-step"), nn.Linear(4, 1))
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
@@ -93,6 +105,7 @@ def test_step_in_a_net_gives_zero_gradients() -> None:
 
 
 @pytest.mark.system("prelu")
+@pytest.mark.system("prelu", "reported")
 def test_learned_slopes_are_reported_by_layer() -> None:
     net = nn.Sequential(nn.Linear(4, 3), nn.PReLU(3), nn.Linear(3, 2), nn.PReLU())
     with torch.no_grad():
@@ -104,6 +117,7 @@ def test_learned_slopes_are_reported_by_layer() -> None:
 
 
 @pytest.mark.system("prelu")
+@pytest.mark.system("prelu", "learned")
 def test_prelu_learns_a_slope() -> None:
     """Data made with a slope of 0.7 below 0 are fitted with that slope."""
     x: Tensor = torch.linspace(-2, 2, 41)
@@ -117,6 +131,7 @@ def test_prelu_learns_a_slope() -> None:
 
 
 @pytest.mark.system("rrelu")
+@pytest.mark.system("rrelu", "testing")
 def test_rrelu_has_two_modes() -> None:
     unit, x = nn.RReLU(0.1, 0.3), -torch.ones(2000)
     assert unit(x).std() > 0.01
@@ -128,3 +143,49 @@ def test_a_misspelt_name_is_a_mistake() -> None:
     with pytest.raises(Mistake, match="Did you mean 'leaky-relu'"):
         activation("leaky_relu")
     assert set(EQUATIONS) == set(ACTIVATIONS)
+
+
+def trained_loss(name: str, seed: int) -> float:
+    """A 2-16-16-1 net on the sign of x₁ x₂, after 150 steps of plain gradient descent."""
+    torch.manual_seed(seed)
+    net = nn.Sequential(
+        nn.Linear(2, 16), activation(name), nn.Linear(16, 16), activation(name), nn.Linear(16, 1), nn.Flatten(0)
+    )
+    initialize(net, xavier, uniform_)
+    x = torch.randn(64, 2)
+    y = (x.prod(1) > 0).float()
+    for _ in range(150):
+        loss = F.binary_cross_entropy_with_logits(net(x), y)
+        net.zero_grad()
+        loss.backward()
+        with torch.no_grad():
+            for p in net.parameters():
+                p.sub_(p.grad, alpha=0.5)  # type: ignore[arg-type]
+    return loss.item()
+
+
+@pytest.mark.system("tanh", "against-sigmoid")
+def test_tanh_converges_faster_than_sigmoid_on_every_seed() -> None:
+    """DLN-A.36: its outputs have mean 0 and four times the slope."""
+    for seed in range(4):
+        assert trained_loss("tanh", seed) < 0.6 * trained_loss("sigmoid", seed)
+
+
+def gradient_left(name: str, gain: float, seed: int) -> float:
+    """The gradient that reaches the input of 20 layers over that at their output; weights of deviation gain / √n."""
+    random, n = torch.Generator().manual_seed(seed), 64
+    x = torch.randn(32, n, generator=random).double().requires_grad_()
+    a = x
+    for _ in range(20):
+        a = activation(name)(a @ (gain * torch.randn(n, n, generator=random) / n**0.5).double())
+    g = torch.randn(a.shape, generator=random).double()
+    return (torch.autograd.grad(a, x, g)[0].norm() / g.norm()).item()
+
+
+@pytest.mark.system("relu", "depth")
+def test_gradients_pass_through_relu_and_fade_in_saturating_units() -> None:
+    """VOM-B.12: weights of variance 2/n keep the gradient of a ReLU net; at 1/n tanh loses it, sigmoid at once."""
+    for seed in range(3):
+        assert 0.3 < gradient_left("relu", 2**0.5, seed) < 3
+        assert gradient_left("tanh", 1.0, seed) < 0.3
+        assert gradient_left("sigmoid", 1.0, seed) < 1e-9

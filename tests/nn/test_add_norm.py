@@ -15,8 +15,8 @@ from tests.close import close
 SLUG = "add-and-norm-and-stack"
 
 
-def layer(add: type[AddNorm], width: int = 16) -> EncoderLayer:
-    parts = Attention(width, 2), add(nn.LayerNorm(width)), MLP(width, 32, nn.ReLU()), add(nn.LayerNorm(width))
+def layer(add: type[AddNorm], width: int = 16, heads: int = 2) -> EncoderLayer:
+    parts = Attention(width, heads), add(nn.LayerNorm(width)), MLP(width, 32, nn.ReLU()), add(nn.LayerNorm(width))
     return EncoderLayer(*parts)
 
 
@@ -42,17 +42,20 @@ def shaken(module: nn.Module) -> nn.Module:
     return module.double()
 
 
+@pytest.mark.system(SLUG, "both")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(("add", "first"), [(PostNorm, False), (PreNorm, True)], ids=["post", "pre"])
-def test_is_torchs_layer(add: type[AddNorm], first: bool) -> None:
-    ours = layer(add)
+@pytest.mark.parametrize("heads", [1, 4])
+def test_is_torchs_layer(add: type[AddNorm], first: bool, heads: int) -> None:
+    ours = layer(add, heads=heads)
     shaken(ours)
-    theirs = nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True, norm_first=first).double()
+    theirs = nn.TransformerEncoderLayer(16, heads, 32, 0.0, batch_first=True, norm_first=first).double()
     into(theirs, ours)
     x = torch.randn(2, 5, 16, dtype=torch.float64)
     close(ours(x), theirs(x))
 
 
+@pytest.mark.system(SLUG, "zeroed")
 @pytest.mark.system(SLUG)
 def test_without_sublayers() -> None:
     """Pre-norm is the identity, post-norm gives LN, and LN(LN(X)) for the two sublayers of a layer."""
@@ -70,6 +73,7 @@ def test_without_sublayers() -> None:
         close(zeroed(x), expected)
 
 
+@pytest.mark.system(SLUG, "stack")
 @pytest.mark.system(SLUG)
 def test_a_stack_has_its_own_parameters_and_a_last_norm() -> None:
     x = torch.randn(2, 5, 16, dtype=torch.float64)
@@ -82,12 +86,14 @@ def test_a_stack_has_its_own_parameters_and_a_last_norm() -> None:
     assert len(set(map(id, Stack(layers).parameters()))) == 3 * len(list(layers[0].parameters()))
 
 
+@pytest.mark.system(SLUG, "gradients")
 @pytest.mark.system(SLUG)
-def test_gradients_by_depth() -> None:
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_gradients_by_depth(seed: int) -> None:
     """Post-norm: the gradient at the first layer shrinks with depth. Pre-norm: it stays."""
 
     def gradient(add: type[AddNorm], depth: int) -> float:
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         stack, x = Stack(layer(add) for _ in range(depth)), torch.randn(4, 6, 16, requires_grad=True)
         (stack(x) * torch.randn(4, 6, 16)).sum().backward()
         return float(x.grad.norm()) if x.grad is not None else 0.0

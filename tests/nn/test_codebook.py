@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from descend.nn import codebook
 from descend.nn.codebook import Codebook, distances
 from tests.close import close
 
@@ -40,3 +41,11 @@ def test_as_good_as_scikit_learn() -> None:
 def test_too_few_patches() -> None:
     with pytest.raises(ValueError, match="2 different patches are too few for 3 visual tokens"):
         Codebook.learn(torch.tensor([[0.0], [1.0], [1.0]]), 3, torch.Generator())
+
+
+@pytest.mark.system("beit")
+def test_a_centre_without_patches_moves_to_the_patch_that_is_farthest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codebook, "spread", lambda *_: torch.tensor([[0.0], [100.0], [200.0], [50.0]]))
+    patches = torch.tensor([[0.0], [1.0], [2.0], [7.0], [10.0], [51.0]])
+    book = Codebook.learn(patches, 4, torch.Generator(), steps=1)
+    assert book.centres[:, 0].tolist() == [4.0, 10.0, 7.0, 51.0]  # a mean, the two that are farthest, one alone

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.system("dropout")
 N = 200_000
 
 
+@pytest.mark.system("dropout", "two-forms")
 def test_training_drops_and_test_scales() -> None:
     torch.manual_seed(0)
     layer, h = PlainDropout(0.3), torch.full((N,), 2.0)
@@ -42,6 +43,7 @@ def test_each_example_has_its_own_mask() -> None:
     assert len(rows.unique(dim=0)) == 20
 
 
+@pytest.mark.system("dropout", "two-forms")
 def test_inverted_is_torchs() -> None:
     """For the mask that torch drew: 1/(1 − p) times the plain form, and nothing at test."""
     torch.manual_seed(1)
@@ -53,6 +55,7 @@ def test_inverted_is_torchs() -> None:
     assert torch.equal(nn.Dropout(0.2).eval()(h), h)
 
 
+@pytest.mark.system("dropout", "keep-or-drop")
 def test_keep_and_drop_are_two_names() -> None:
     """DLN's p keeps: 0.8 for inputs. Scaling the outgoing weights is scaling the activity."""
     layer, a, w = keeping(0.8), torch.randn(5, dtype=torch.float64), torch.randn(3, 5, dtype=torch.float64)
@@ -62,6 +65,7 @@ def test_keep_and_drop_are_two_names() -> None:
     assert abs(layer.train()(torch.ones(N)).mean() - 0.8) < 5 * (0.16 / N) ** 0.5
 
 
+@pytest.mark.system("dropout", "expectation")
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 0.9])
 def test_expectation_and_variance_over_all_masks(p: float) -> None:
     h = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
@@ -84,6 +88,7 @@ def test_gradient_flows_through_what_is_kept() -> None:
     assert torch.equal(h.grad, m)
 
 
+@pytest.mark.system("dropout", "ensemble")
 def test_geometric_mean_is_exact_for_one_softmax_layer() -> None:
     """S940-DLD.34: 2ⁿ subnetworks, renormalised; the arithmetic mean is another number, and so is a deeper network."""
     torch.manual_seed(2)
@@ -106,6 +111,7 @@ def test_geometric_mean_by_hand() -> None:
     close(geometric_mean(p.log(), weight), product / product.sum())
 
 
+@pytest.mark.system("dropout", "attention")
 def test_dropped_attention_rows_do_not_sum_to_one() -> None:
     """VOM-B.65: at 0.1 after the softmax; the mean of the rows' sums is still 1."""
     torch.manual_seed(3)

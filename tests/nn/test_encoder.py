@@ -42,7 +42,9 @@ def torch_layer(block: EncoderBlock, norm_first: bool, bias: bool = True) -> nn.
     return layer
 
 
-@pytest.mark.system("transformer-encoder-block", "padding-mask")
+@pytest.mark.system("transformer-encoder-block", "torch")
+@pytest.mark.system("transformer-encoder-block")
+@pytest.mark.system("padding-mask")
 @pytest.mark.parametrize(("kind", "norm_first"), [(EncoderBlock, False), (PreNormBlock, True)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_equals_torch(kind: type[EncoderBlock], norm_first: bool, bias: bool) -> None:
@@ -59,6 +61,7 @@ def test_equals_torch(kind: type[EncoderBlock], norm_first: bool, bias: bool) ->
         close(ours(x(), mask), ours(x(), lengths))
 
 
+@pytest.mark.system("transformer-encoder-block", "parameters")
 @pytest.mark.system("transformer-encoder-block")
 def test_parameters() -> None:
     """VOM and MF without attention biases, DLN with them."""
@@ -67,6 +70,7 @@ def test_parameters() -> None:
         assert sum(p.numel() for p in block.parameters()) == expected
 
 
+@pytest.mark.system("transformer-encoder-block", "equivariant")
 @pytest.mark.system("transformer-encoder-block")
 def test_permutation_equivariance_and_shapes() -> None:
     order = torch.randperm(9, generator=torch.Generator().manual_seed(0))
@@ -78,6 +82,7 @@ def test_permutation_equivariance_and_shapes() -> None:
             close(encoder.layers(x())[-1], encoder(x()))
 
 
+@pytest.mark.system("transformer-encoder-block", "switches")
 @pytest.mark.system("transformer-encoder-block")
 def test_norms_and_residual_sums_are_optional() -> None:
     """DLD 6.10: without norms the post-norm block is x + attention(x), then + mlp; without sums nothing goes around."""
@@ -91,6 +96,7 @@ def test_norms_and_residual_sums_are_optional() -> None:
         close(bare(x()), bare.mlp(bare.attn(x())))  # type: ignore[operator]
 
 
+@pytest.mark.system("shared-attention-core", "mask")
 @pytest.mark.system("shared-attention-core")
 def test_the_mask_makes_a_decoder_of_an_encoder() -> None:
     """One module: with a causal mask output t does not depend on inputs after t, without it it does."""
@@ -102,6 +108,7 @@ def test_the_mask_makes_a_decoder_of_an_encoder() -> None:
         assert ((encoder(changed) - encoder(x())).abs().amax(-1) > 1e-4).all()
 
 
+@pytest.mark.system("shared-attention-core", "one-encoder")
 @pytest.mark.system("shared-attention-core")
 def test_one_encoder_under_words_and_under_patches() -> None:
     """MF 31.5: BERT's table and ViT's linear map of patches differ, the encoder and its state dict do not."""

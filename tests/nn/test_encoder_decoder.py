@@ -44,6 +44,7 @@ def given() -> tuple[Tensor, Tensor, Tensor]:
     return y, memory, torch.arange(7) < torch.tensor([7, 4])[:, None]
 
 
+@pytest.mark.system(BLOCK, "torch")
 @pytest.mark.system(BLOCK)
 def test_is_torchs_layer() -> None:
     ours, (y, memory, real) = block(), given()
@@ -53,6 +54,7 @@ def test_is_torchs_layer() -> None:
     close(ours.aligned(y, memory, None, visible(real))[0], expected)
 
 
+@pytest.mark.system(BLOCK, "stack")
 @pytest.mark.system(BLOCK)
 def test_a_decoder_is_torchs() -> None:
     """Several blocks, every one with the same source."""
@@ -65,6 +67,7 @@ def test_a_decoder_is_torchs() -> None:
     close(layers[1](layers[0](y, memory), memory), theirs(y, memory, tgt_mask=causal))
 
 
+@pytest.mark.system(BLOCK, "parameters")
 @pytest.mark.system(BLOCK)
 @pytest.mark.parametrize(("bias", "count"), [(True, 4_204_032), (False, 4_199_936)])
 def test_parameters_of_the_base_size(bias: bool, count: int) -> None:
@@ -74,6 +77,8 @@ def test_parameters_of_the_base_size(bias: bool, count: int) -> None:
     assert found == count == 8 * d * d + 2 * d * f + f + d + 6 * d + 8 * d * bias
 
 
+@pytest.mark.system(BLOCK, "causal")
+@pytest.mark.system(CROSS, "no-causal-mask")
 @pytest.mark.system(BLOCK)
 def test_causal_in_the_target_and_open_to_the_whole_source() -> None:
     ours, (y, memory, _) = block(), given()
@@ -87,6 +92,7 @@ def test_causal_in_the_target_and_open_to_the_whole_source() -> None:
     assert (memory.grad.abs().sum(-1) > 0).all()
 
 
+@pytest.mark.system(BLOCK, "incremental")
 @pytest.mark.system(BLOCK)
 def test_step_by_step_is_in_parallel() -> None:
     layers, (y, memory, real) = [block(), block()], given()
@@ -100,6 +106,8 @@ def test_step_by_step_is_in_parallel() -> None:
     close(torch.stack(found, 1), layers[1](layers[0](y, memory, None, seen), memory, None, seen))
 
 
+@pytest.mark.system("multi-head-attention", "uses")
+@pytest.mark.system(CROSS, "lengths", "padding", "order")
 @pytest.mark.system(CROSS)
 def test_attention_to_a_source() -> None:
     """Shape of the queries, rows that sum to 1, the padding unseen, and no order among the source's positions."""
@@ -118,6 +126,8 @@ def test_attention_to_a_source() -> None:
     close(attn(y[:, rows], memory, visible(real)), out[:, rows])  # nor among the queries
 
 
+@pytest.mark.system("multi-head-attention", "with-biases", "weights")
+@pytest.mark.system(CROSS, "ends")
 @pytest.mark.system(CROSS)
 def test_against_torch_and_its_two_ends() -> None:
     """torch's attention; with Y = X it is self-attention; one source position gives its value to every query."""

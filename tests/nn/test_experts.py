@@ -8,7 +8,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from descend.nn.experts import Experts, MixtureOfExperts, NoisyRouter, Router, SharedExperts, dispatch, total_and_active
+from descend.nn.experts import (
+    CappedMixture,
+    ExpertNetworks,
+    Experts,
+    MixtureOfExperts,
+    NoisyRouter,
+    Router,
+    SharedExperts,
+    dispatch,
+    total_and_active,
+)
 from descend.nn.gated_mlp import GatedMLP
 from tests.close import close
 
@@ -33,6 +43,7 @@ def dense(experts: Experts, x: Tensor) -> Tensor:
     return torch.stack([F.linear(F.silu(x @ gate.T) * (x @ up.T), down) for gate, up, down in rows], 1)
 
 
+@pytest.mark.system("mixture-of-experts", "two-gates", "sparse")
 @pytest.mark.system("mixture-of-experts")
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 1), (4, 2), (4, 4), (16, 3)])
 @pytest.mark.parametrize("router", [Router, NoisyRouter])
@@ -46,6 +57,7 @@ def test_sparse_is_dense_with_the_other_gates_zero(n: int, k: int, router: type[
     close(layer(tokens), (kept[..., None] * every).sum(2))
 
 
+@pytest.mark.system("mixture-of-experts", "one-expert")
 @pytest.mark.system("mixture-of-experts")
 def test_one_expert_is_the_plain_network_and_equal_experts_too() -> None:
     layer, tokens = mixture(1, 1), x(7)
@@ -59,6 +71,7 @@ def test_one_expert_is_the_plain_network_and_equal_experts_too() -> None:
     close(many(tokens), dense(many.experts, tokens)[:, 0])
 
 
+@pytest.mark.system("mixture-of-experts", "gradients")
 @pytest.mark.system("mixture-of-experts")
 def test_only_chosen_experts_learn_and_the_router_does() -> None:
     layer, tokens = mixture(16, 2), x(3)
@@ -88,6 +101,8 @@ def test_gradients() -> None:
     )
 
 
+@pytest.mark.system("mixtral", "cost")
+@pytest.mark.system("mixture-of-experts", "sparse")
 @pytest.mark.system("mixture-of-experts")
 def test_cost_follows_the_active_experts() -> None:
     """Eight times the experts, the same arithmetic but for the router; in decoding, idle experts are not touched."""
@@ -101,6 +116,7 @@ def test_cost_follows_the_active_experts() -> None:
     assert flops(4) == flops(32) == 2 * 64 * 2 * 3 * 6 * 10
 
 
+@pytest.mark.system("mixture-of-experts", "noise")
 @pytest.mark.system("mixture-of-experts")
 def test_noise_in_training_only_and_shared_experts() -> None:
     layer, tokens = mixture(8, 2, NoisyRouter), x(40)
@@ -111,6 +127,7 @@ def test_noise_in_training_only_and_shared_experts() -> None:
     close(shared(tokens), layer(tokens) + shared.shared(tokens))
 
 
+@pytest.mark.system("transformer-variant-registry", "nested")
 @pytest.mark.system("mixture-of-experts")
 def test_a_mixture_of_mixtures() -> None:
     """Hierarchical: a mixture may stand where any network stands."""
@@ -121,7 +138,53 @@ def test_a_mixture_of_mixtures() -> None:
     assert (total, active) == (3 * 90, 90)
 
 
+@pytest.mark.system("mixture-of-experts", "counts")
 def test_counts_and_mistakes() -> None:
     assert total_and_active(mixture(4, 2), 2) == (4 * 180 + 24, 2 * 180 + 24)
     with pytest.raises(ValueError, match="5 of 4 experts"):
         Router(6, 4, 5)
+
+
+@pytest.mark.system("mixture-of-experts", "nested")
+def test_experts_may_be_mixtures_themselves() -> None:
+    """Two experts that are mixtures of four: a token meets one of two, and inside it one of four."""
+    torch.manual_seed(0)
+    inner = [MixtureOfExperts(Router(6, 4, 1), Experts(6, 10, 4, nn.SiLU())).double() for _ in range(2)]
+    outer = MixtureOfExperts(NoisyRouter(6, 2, 1).double(), ExpertNetworks(inner)).eval()
+    tokens = x(11)
+    routing = outer.router(tokens)
+    by_hand = torch.stack([w * inner[int(e)](row[None])[0] for w, e, row in zip(*routing[:2], tokens, strict=True)])
+    close(outer(tokens), by_hand)
+    assert routing.chosen.unique().tolist() == [0, 1]
+    assert total_and_active(outer.experts, 1) == (2 * (4 * 180 + 24), 180 + 24)
+
+
+@pytest.mark.system("mixture-of-experts", "nested")
+def test_networks_of_any_kind_are_experts() -> None:
+    torch.manual_seed(0)
+    stacked = mixture(3, 2)
+    apart = ExpertNetworks(GatedMLP(6, 10, nn.SiLU()).double() for _ in range(3))
+    for e, network in enumerate(apart):
+        network.load_state_dict({f"{name}.weight": p[e] for name, p in stacked.experts.named_parameters()})
+    close(MixtureOfExperts(stacked.router, apart)(x(2, 5)), stacked(x(2, 5)))
+
+
+@pytest.mark.system("mixture-of-experts", "capacity")
+def test_visits_beyond_the_capacity_add_nothing() -> None:
+    """Three visits an expert; first choices come first, in the order of the text."""
+    free = mixture(4, 2)
+    capped = CappedMixture(free.router, free.experts, factor=0.6)
+    tokens = x(9)
+    weight, chosen, _ = free.router(tokens)
+    visits = [0] * 4
+    kept = torch.zeros(9, 2, dtype=torch.float64)
+    for choice in range(2):
+        for row in range(9):
+            visits[chosen[row, choice]] += 1
+            kept[row, choice] = visits[chosen[row, choice]] <= 3  # ⌈0.6 · 18 / 4⌉
+    every = dense(free.experts, tokens)
+    picked = every.gather(1, chosen[..., None].expand(-1, -1, 6))
+    assert 0 < kept[:, 0].mean() <= 1
+    assert kept[:, 1].mean() < kept[:, 0].mean()
+    close(capped(tokens), (kept[..., None] * weight[..., None] * picked).sum(1))
+    close(CappedMixture(free.router, free.experts, factor=4.0)(tokens), free(tokens))

@@ -16,6 +16,7 @@ MARKS = Marks(start=58, between=59, end=60)
 
 
 @pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "inputs")
 def test_rows() -> None:
     assert MARKS.classification([1, 2]) == [58, 1, 2, 60]
     assert MARKS.entailment([1, 2], [3]) == [58, 1, 2, 59, 3, 60]
@@ -30,6 +31,7 @@ def states(model: OpenAIGPT, rows: list[list[int]]) -> Tensor:
 
 
 @pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "similarity")
 def test_exchanging_the_texts_changes_nothing_and_padding_neither() -> None:
     torch.manual_seed(0)
     model, head = OpenAIGPT(TINY), Readout(32, 1)
@@ -43,6 +45,7 @@ def test_exchanging_the_texts_changes_nothing_and_padding_neither() -> None:
 
 
 @pytest.mark.system("gpt-1")
+@pytest.mark.system("gpt-1", "answers", "fine-tuned")
 @pytest.mark.parametrize("task", ["entailment", "similarity", "answers"])
 def test_a_tiny_model_learns_each_task(task: str) -> None:
     """Is the second text the first one / do both begin alike / which answer is the question's token?"""

@@ -12,6 +12,7 @@ from descend.nn.gated_mlp import GatedMLP, hidden_size
 from tests.close import close
 
 
+@pytest.mark.system("swiglu-ffn", "gate", "parameters")
 @pytest.mark.system("swiglu-ffn")
 def test_swiglu_is_its_equation() -> None:
     torch.manual_seed(0)
@@ -23,6 +24,7 @@ def test_swiglu_is_its_equation() -> None:
     assert torch.autograd.gradcheck(mlp, x)
 
 
+@pytest.mark.system("swiglu-ffn", "relatives")
 @pytest.mark.system("swiglu-ffn")
 def test_a_sigmoid_makes_the_gated_linear_unit_of_torch() -> None:
     torch.manual_seed(0)

@@ -28,6 +28,8 @@ class Embed(nn.Module):
         return x
 
 
+@pytest.mark.system("output-heads-and-pipeline", "language-head", "classification-head", "by-hand")
+@pytest.mark.system("shared-attention-core", "head")
 @pytest.mark.system("output-heads-and-pipeline")
 def test_from_a_string_to_both_kinds_of_prediction() -> None:
     torch.manual_seed(0)
@@ -45,6 +47,9 @@ def test_from_a_string_to_both_kinds_of_prediction() -> None:
         close(p, by_hand / by_hand.sum(-1, keepdim=True))
 
 
+@pytest.mark.system("causal-lm-loss", "padding", "uniform")
+@pytest.mark.system("output-heads-and-pipeline", "mean-loss", "padding")
+@pytest.mark.system("padding-mask", "loss")
 @pytest.mark.system("output-heads-and-pipeline")
 def test_mean_cross_entropy_over_positions() -> None:
     """VOM 12.3.4: the mean over target positions; equal logits cost log V; padding is left out of the mean."""
@@ -60,7 +65,9 @@ def test_mean_cross_entropy_over_positions() -> None:
     close(masked_lm_loss(logits, y, at), token_losses(logits, y)[at].mean())
 
 
-@pytest.mark.system("mlm", "encoder-fine-tuning-heads")
+@pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "head")
+@pytest.mark.system("encoder-fine-tuning-heads")
 def test_shapes_of_the_heads() -> None:
     x, table = torch.randn(2, 5, 8), torch.randn(11, 8)
     masked, span = MaskedHead(8, 11, 1e-12), SpanHead(8)

@@ -22,7 +22,8 @@ def test_a_token_more_and_positions_for_all() -> None:
     close(found[:, 1:], tokens.patches(x) + tokens.positions[:, 1:])
 
 
-@pytest.mark.system("class-token", "deit")
+@pytest.mark.system("class-token")
+@pytest.mark.system("deit")
 def test_two_tokens() -> None:
     tokens, x = DistilledTokens(1, 8, 4, 16), torch.randn(2, 1, 8, 8)
     found = tokens(x)
@@ -31,7 +32,8 @@ def test_two_tokens() -> None:
     assert tokens.positions_at(12).shape == (1, 2 + 9, 16)
 
 
-@pytest.mark.system("class-token", "vit")
+@pytest.mark.system("class-token")
+@pytest.mark.system("vit")
 def test_without_positions_the_order_of_patches_does_not_matter() -> None:
     torch.manual_seed(0)
     tokens = ImageTokens(1, 12, 4, 16).double()

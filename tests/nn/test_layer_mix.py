@@ -17,6 +17,7 @@ LAYERS = [torch.full((1, 2, 3), float(i)) for i in range(13)]
 
 
 @pytest.mark.system("bert-feature-extraction")
+@pytest.mark.system("bert-feature-extraction", "six")
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -35,6 +36,7 @@ def test_strategies(name: str, expected: list[float]) -> None:
 
 
 @pytest.mark.system("bert-feature-extraction")
+@pytest.mark.system("bert-feature-extraction", "six")
 def test_the_weights_of_a_sum_are_a_distribution() -> None:
     mix = WeightedSum(4)
     with torch.no_grad():
@@ -45,7 +47,9 @@ def test_the_weights_of_a_sum_are_a_distribution() -> None:
     assert mix.weight.grad is not None
 
 
+@pytest.mark.system("bert", "layers")
 @pytest.mark.system("bert-feature-extraction")
+@pytest.mark.system("bert-feature-extraction", "width")
 def test_concatenation_of_bert_base_is_3072_wide() -> None:
     base = BertConfig()
     small = Bert(replace(base, vocab=9, context=4, depth=4, hidden=8)).eval()
@@ -56,6 +60,7 @@ def test_concatenation_of_bert_base_is_3072_wide() -> None:
 
 
 @pytest.mark.system("bert-feature-extraction")
+@pytest.mark.system("bert-feature-extraction", "frozen", "tagger")
 @pytest.mark.parametrize("name", list(STRATEGIES))
 def test_a_tagger_learns_on_frozen_features(name: str) -> None:
     """Tag 1 where the token is above 30 and so is the one before it: needs context, which the BiLSTM adds."""

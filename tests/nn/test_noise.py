@@ -14,6 +14,7 @@ pytestmark = pytest.mark.system("noise-regularization")
 N = 100_000
 
 
+@pytest.mark.system("noise-regularization", "places")
 def test_size_of_the_noise() -> None:
     torch.manual_seed(0)
     sigma = torch.tensor([0.1, 0.5, 2.0])
@@ -26,6 +27,7 @@ def test_size_of_the_noise() -> None:
         GaussianNoise(-1.0)
 
 
+@pytest.mark.system("noise-regularization", "off")
 def test_off_at_test() -> None:
     model = NoisyWeights(nn.Sequential(nn.Linear(4, 5), GaussianNoise(0.3), nn.Linear(5, 2)), 0.1)
     x = torch.randn(3, 4)
@@ -37,6 +39,7 @@ def test_off_at_test() -> None:
     assert not GaussianNoise(0.5).state_dict()  # a setting, not a weight
 
 
+@pytest.mark.system("noise-regularization", "places")
 def test_noise_on_weights_spares_biases() -> None:
     torch.manual_seed(0)
     layer = nn.Linear(2000, 1000)
@@ -53,6 +56,7 @@ def test_noise_on_weights_spares_biases() -> None:
         NoisyWeights(layer, -0.2)
 
 
+@pytest.mark.system("noise-regularization", "ridge")
 def test_expected_error_is_the_mean_over_noise() -> None:
     """DLN-Noise-as-L2: 1.61, by our own layer within 5 standard errors."""
     torch.manual_seed(0)
@@ -65,6 +69,7 @@ def test_expected_error_is_the_mean_over_noise() -> None:
     assert torch.autograd.gradcheck(lambda w: noise_penalty(w, sigma), w.requires_grad_())
 
 
+@pytest.mark.system("noise-regularization", "ridge")
 def test_input_noise_is_ridge() -> None:
     """The minimum of the summed expected error is (XᵀX + Nσ²I)⁻¹ Xᵀt, exactly; and SGD under real noise comes near."""
     random = torch.Generator().manual_seed(1)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from descend.nn.norms import BatchNorm, BatchNormOfDeviation, LayerNormOutside, RMSNormOutside
@@ -14,6 +15,7 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "modes")
 @pytest.mark.parametrize(("shape", "theirs"), [((8, 3), nn.BatchNorm1d), ((4, 3, 5, 5), nn.BatchNorm2d)])
 def test_training_output_and_gradients_are_those_of_torch(shape: tuple[int, ...], theirs: type[nn.Module]) -> None:
     ours, other = BatchNorm(3).double(), theirs(3).double()
@@ -28,6 +30,7 @@ def test_training_output_and_gradients_are_those_of_torch(shape: tuple[int, ...]
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "running-variance")
 def test_moving_variance_is_biased_here_and_unbiased_in_torch() -> None:
     """Momentum is 1 − α; after the same batches the two differ by n/(n − 1) of the variance alone."""
     ours, theirs = BatchNorm(3, alpha=0.9).double(), nn.BatchNorm1d(3, momentum=0.1).double()
@@ -45,6 +48,7 @@ def test_moving_variance_is_biased_here_and_unbiased_in_torch() -> None:
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "running-deviation")
 def test_dln_averages_the_deviation() -> None:
     layer = BatchNormOfDeviation(2, alpha=0.5).double()
     s = torch.ones(2).double()
@@ -63,6 +67,7 @@ def test_dln_averages_the_deviation() -> None:
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "modes")
 def test_in_use_an_example_does_not_see_the_others() -> None:
     layer = BatchNorm(3).double()
     for step in range(3):
@@ -101,6 +106,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "eps-places")
 def test_layer_norm_forms() -> None:
     """VOM 12 and MF are nn.LayerNorm; VOM 9 has ε outside the root. Example of learned γ: [2, 1, .5, 1]."""
     x = drawn(2, 5, 4)
@@ -118,13 +124,16 @@ def test_layer_norm_forms() -> None:
     close(outside(x[:1]), outside(x)[:1])
 
 
-@pytest.mark.system("layer-norm", "group-norm")
+@pytest.mark.system("layer-norm")
+@pytest.mark.system("group-norm")
 def test_images_with_a_gain_for_each_channel() -> None:
     x = drawn(2, 6, 3, 3)
     close(nn.GroupNorm(1, 6).double()(x), layer_norm(x, dims=(1, 2, 3)))
 
 
-@pytest.mark.system("instance-norm", "group-norm")
+@pytest.mark.system("instance-norm")
+@pytest.mark.system("instance-norm", "images")
+@pytest.mark.system("group-norm")
 def test_torch_modules_in_the_table() -> None:
     x = drawn(2, 6, 3, 3)
     one = nn.InstanceNorm2d(6, affine=True).double()
@@ -133,6 +142,7 @@ def test_torch_modules_in_the_table() -> None:
 
 
 @pytest.mark.system("rms-norm")
+@pytest.mark.system("rms-norm", "eps-places")
 def test_rms_norm_forms() -> None:
     x = drawn(3, 8)
     llama, t5 = nn.RMSNorm(8, eps=0.2).double(), RMSNormOutside(8, eps=0.2).double()
@@ -145,7 +155,9 @@ def test_rms_norm_forms() -> None:
     assert [name for name, _ in t5.named_parameters()] == ["weight"]  # no shift
 
 
-@pytest.mark.system("normalization-comparison", "batch-norm")
+@pytest.mark.system("normalization-comparison")
+@pytest.mark.system("normalization-comparison", "train-and-eval")
+@pytest.mark.system("batch-norm")
 @pytest.mark.parametrize("name", ["batch", "layer", "group", "instance"])
 def test_only_batch_norm_differs_between_training_and_use(name: str) -> None:
     x = drawn(4, 6, 3, 3)
@@ -156,3 +168,29 @@ def test_only_batch_norm_differs_between_training_and_use(name: str) -> None:
         "instance": nn.InstanceNorm2d(6, affine=True),
     }[name].double()
     assert torch.equal(layer.train()(x), layer.eval()(x)) == (name != "batch")
+
+
+def validation_loss(norm: type[nn.Module], batch: int, seed: int) -> float:
+    """Two normalized layers on the digits: 800 examples in batches of this size, then 200 others."""
+    torch.manual_seed(seed)
+    pixels, labels = load_digits(return_X_y=True)
+    x, y = torch.tensor(pixels / 16, dtype=torch.float32), torch.tensor(labels)
+    one, two = (BatchNorm(32) if norm is BatchNorm else nn.GroupNorm(4, 32) for _ in range(2))
+    net = nn.Sequential(nn.Linear(64, 32), one, nn.ReLU(), nn.Linear(32, 32), two, nn.ReLU(), nn.Linear(32, 10))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05 * batch / 16, momentum=0.9)
+    for _ in range(800 // batch):
+        rows = torch.randint(1000, (batch,))
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x[rows]), y[rows]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        return nn.functional.cross_entropy(net.eval()(x[1000:1200]), y[1000:1200]).item()
+
+
+@pytest.mark.system("group-norm", "small-batches")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_group_norm_does_not_mind_small_batches(seed: int) -> None:
+    """DLN-A.117: as many examples, the rate in proportion; with batches of 2 instead of 16 batch norm loses more."""
+    batch, group = ([validation_loss(norm, b, seed) for b in (16, 2)] for norm in (BatchNorm, nn.GroupNorm))
+    assert batch[1] - batch[0] > 0.8
+    assert group[1] - group[0] < 0.4

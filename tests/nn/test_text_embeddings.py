@@ -15,7 +15,9 @@ def embeddings() -> TextEmbeddings:
     return TextEmbeddings(13, 8, 2, 6, 1e-12, 0.0).eval()
 
 
-@pytest.mark.system("bert-input", "shared-attention-core")
+@pytest.mark.system("bert-input")
+@pytest.mark.system("bert-input", "sum", "segment")
+@pytest.mark.system("shared-attention-core")
 def test_the_sum_of_three_one_hot_products() -> None:
     e = embeddings()
     e.norm = nn.Identity()  # the books' form
@@ -31,6 +33,7 @@ def test_the_sum_of_three_one_hot_products() -> None:
 
 
 @pytest.mark.system("bert-input")
+@pytest.mark.system("bert-input", "released")
 def test_released_form_is_normalised_and_one_text_is_segment_0() -> None:
     e, tokens, places = embeddings(), torch.tensor([[3, 0, 12]]), torch.arange(3)
     with torch.no_grad():

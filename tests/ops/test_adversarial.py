@@ -21,6 +21,7 @@ def problem() -> tuple[nn.Module, Tensor, Tensor]:
     return model, torch.rand(32, 6, dtype=torch.float64), torch.randint(3, (32,))
 
 
+@pytest.mark.system("adversarial-augmentation", "bounded")
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.floats(0, 2), st.integers(0, 100))
 def test_never_more_than_eps_and_within_the_range(eps: float, seed: int) -> None:
@@ -35,6 +36,7 @@ def test_never_more_than_eps_and_within_the_range(eps: float, seed: int) -> None
         close(attack(loss, x, 0.0), x)
 
 
+@pytest.mark.system("adversarial-augmentation", "bounded")
 def test_the_loss_rises() -> None:
     model, x, y = problem()
     loss = lambda x: cross_entropy(model(x), y)

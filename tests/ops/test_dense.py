@@ -37,6 +37,7 @@ def stack(widths: list[int]) -> list[Layer]:
 
 
 @pytest.mark.system("neuron-and-dense-layer")
+@pytest.mark.system("neuron-and-dense-layer", "three-forms")
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(n=st.integers(1, 6), out=st.integers(1, 6), m=st.integers(1, 5))
 def test_index_matrix_and_batch_form_are_torch_linear(n: int, out: int, m: int) -> None:
@@ -48,6 +49,7 @@ def test_index_matrix_and_batch_form_are_torch_linear(n: int, out: int, m: int) 
 
 
 @pytest.mark.system("neuron-and-dense-layer")
+@pytest.mark.system("neuron-and-dense-layer", "timed")
 def test_one_product_is_faster_than_a_loop_over_samples() -> None:
     [(w, b)], a = stack([20, 10]), normal(20, 1000)
     began = time.perf_counter()
@@ -59,6 +61,7 @@ def test_one_product_is_faster_than_a_loop_over_samples() -> None:
 
 
 @pytest.mark.system("neuron-and-dense-layer")
+@pytest.mark.system("neuron-and-dense-layer", "neuron")
 @pytest.mark.parametrize("activation", [torch.sigmoid, torch.relu, torch.tanh])
 def test_a_neuron_is_a_dense_layer_of_one_unit(activation: object) -> None:
     x, w, b = normal(5, 3), normal(3, seed=1), normal(1, seed=2)[0]
@@ -70,6 +73,7 @@ def test_a_neuron_is_a_dense_layer_of_one_unit(activation: object) -> None:
 
 
 @pytest.mark.system("neuron-and-dense-layer")
+@pytest.mark.system("neuron-and-dense-layer", "neuron", "half-plane")
 def test_half_plane_of_a_neuron() -> None:
     """VOM 5.1: above x2 = −2 x1 + 3 the neuron fires; the boundary itself is class 1 of the step."""
     w, b = torch.tensor([2.0, 1.0]), torch.tensor(-3.0)
@@ -83,6 +87,7 @@ def test_half_plane_of_a_neuron() -> None:
 
 
 @pytest.mark.system("linear-collapse")
+@pytest.mark.system("linear-collapse", "collapse", "rank")
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(widths=st.lists(st.integers(1, 5), min_size=2, max_size=6))
 def test_collapsed_map_is_the_network(widths: list[int]) -> None:
@@ -96,6 +101,7 @@ def test_collapsed_map_is_the_network(widths: list[int]) -> None:
 
 
 @pytest.mark.system("linear-collapse")
+@pytest.mark.system("linear-collapse", "xor")
 def test_a_deep_linear_mlp_is_one_layer_and_cannot_learn_xor() -> None:
     torch.manual_seed(0)
     model = MLP(MLPConfig(2, (8, 8), 1, activations=("identity",)))
@@ -117,3 +123,11 @@ def test_a_deep_linear_mlp_is_one_layer_and_cannot_learn_xor() -> None:
 def test_wrong_number_of_activations_is_named() -> None:
     with pytest.raises(ValueError, match="2 layers and 1 activations"):
         collapse(stack([2, 3, 1]), [(1.0, 0.0)])
+
+
+def test_the_decision_line_of_any_weights() -> None:
+    w, b = torch.tensor([2.0, 4.0]), torch.tensor(-3.0)
+    slope, intercept = decision_line(w, b)
+    close(slope, torch.tensor(-0.5))
+    close(intercept, torch.tensor(0.75))
+    assert neuron(torch.tensor([[1.0, 0.25]]), w, b, torch.relu).item() == 0  # x₂ = −0.5 + 0.75

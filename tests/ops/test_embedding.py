@@ -15,6 +15,7 @@ SLUG = "embedding-lookup"
 IDS = torch.tensor([[3, 0, 3], [1, 3, 0]])
 
 
+@pytest.mark.system("embedding-lookup", "layouts", "one-hot")
 @pytest.mark.system(SLUG)
 def test_lookup_is_the_one_hot_product_in_both_layouts() -> None:
     e = torch.randn(6, 4, dtype=torch.float64)
@@ -26,6 +27,7 @@ def test_lookup_is_the_one_hot_product_in_both_layouts() -> None:
     assert torch.equal(lookup_columns(columns, e.T), lookup(IDS[0], e).T)
 
 
+@pytest.mark.system("embedding-lookup", "gradient")
 @pytest.mark.system(SLUG)
 def test_unused_rows_get_no_gradient_and_repeated_ones_the_sum() -> None:
     e = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
@@ -38,6 +40,7 @@ def test_unused_rows_get_no_gradient_and_repeated_ones_the_sum() -> None:
     assert torch.autograd.gradcheck(lambda e: lookup(IDS, e), e)
 
 
+@pytest.mark.system("embedding-lookup", "four-uses")
 @pytest.mark.system(SLUG)
 def test_the_four_uses_are_those_of_torch() -> None:
     given = torch.randn(6, 4)
@@ -47,6 +50,7 @@ def test_the_four_uses_are_those_of_torch() -> None:
     assert trained.weight.requires_grad
 
 
+@pytest.mark.system("embedding-lookup", "sizes")
 @pytest.mark.system(SLUG)
 def test_published_sizes() -> None:
     gpt2 = SIZES["gpt2"]

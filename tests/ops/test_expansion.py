@@ -16,6 +16,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("matrix-shape-lenses")
+@pytest.mark.system("matrix-shape-lenses", "report")
 @pytest.mark.parametrize(
     ("w", "kind", "rank", "nullity"),
     [
@@ -35,6 +36,7 @@ def test_kind_rank_nullity(w: Tensor, kind: str, rank: int, nullity: int) -> Non
 
 
 @pytest.mark.system("matrix-shape-lenses")
+@pytest.mark.system("matrix-shape-lenses", "red-blue-red")
 def test_red_blue_red_needs_a_nonlinearity() -> None:
     """VOM 1.6.2: no threshold parts the points on a line, none in a linear expansion of it; x² and ReLU do."""
     x = torch.tensor([-2.0, -1.5, 0.0, 0.3, 1.5, 2.0], dtype=torch.float64)[:, None]
@@ -48,6 +50,7 @@ def test_red_blue_red_needs_a_nonlinearity() -> None:
 
 
 @pytest.mark.system("matrix-shape-lenses")
+@pytest.mark.system("matrix-shape-lenses", "expander-relu")
 def test_expander_and_relu_untangle_two_rings() -> None:
     """Points of a disk inside a ring: wider ReLU expanders separate more; the linear ones never do."""
     angle = torch.linspace(0, 6.2, 40, dtype=torch.float64)

@@ -26,6 +26,7 @@ def trained(x: torch.Tensor, y: torch.Tensor, hidden: tuple[int, ...], steps: in
 
 
 @pytest.mark.system("xor-and-inseparability")
+@pytest.mark.system("xor-and-inseparability", "hand-built")
 def test_both_forms_compute_xor() -> None:
     expected = (CORNERS[:, 0] - CORNERS[:, 1]).abs()
     close(xor_of_steps(CORNERS), expected)
@@ -33,6 +34,7 @@ def test_both_forms_compute_xor() -> None:
 
 
 @pytest.mark.system("xor-and-inseparability")
+@pytest.mark.system("xor-and-inseparability", "learned")
 def test_a_hidden_layer_learns_xor() -> None:
     x, y = CORNERS.float(), torch.tensor([0, 1, 1, 0])
     assert (trained(x, y, (8,), 300)(x).argmax(-1) == y).all()
@@ -42,6 +44,7 @@ def test_a_hidden_layer_learns_xor() -> None:
 
 
 @pytest.mark.system("feature-lifting-factory")
+@pytest.mark.system("feature-lifting-factory", "inseparable", "trained")
 def test_no_line_separates_the_parts_but_the_trained_features_do() -> None:
     """A 2-k-2 network: its outputs are points of a plane in which a line separates defects from good parts."""
     x, y = factory(200)
@@ -55,6 +58,7 @@ def test_no_line_separates_the_parts_but_the_trained_features_do() -> None:
 
 
 @pytest.mark.system("feature-lifting-factory")
+@pytest.mark.system("feature-lifting-factory", "fixed-weights")
 def test_recomputed_points_and_scores() -> None:
     parts = torch.tensor([[1.0, 1.0], [2.5, 1.0], [1.0, 2.5]], dtype=torch.float64)
     close(feature_map(parts), torch.tensor([[0.65, 1.4], [1.025, 0.95], [1.025, 2.15]], dtype=torch.float64))

@@ -22,7 +22,7 @@ from descend.ops.normalization import (
     rms_norm,
     rms_norm_outside,
     scale_and_shift,
-    spread,
+    standard_deviation,
 )
 from tests.close import close
 
@@ -39,7 +39,13 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 few = settings(max_examples=15, derandomize=True, deadline=None, database=None)
 
 
-@pytest.mark.system("batch-norm", "layer-norm", "instance-norm", "group-norm")
+@pytest.mark.system("batch-norm")
+@pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "layouts")
+@pytest.mark.system("instance-norm")
+@pytest.mark.system("instance-norm", "images")
+@pytest.mark.system("group-norm")
+@pytest.mark.system("group-norm", "any-groups")
 @few
 @given(n=st.integers(2, 4), groups=st.integers(1, 3), per=st.integers(1, 3), side=st.integers(2, 3))
 def test_images_agree_with_torch(n: int, groups: int, per: int, side: int) -> None:
@@ -51,7 +57,9 @@ def test_images_agree_with_torch(n: int, groups: int, per: int, side: int) -> No
     close(group_norm(z, groups), F.group_norm(z, groups))
 
 
-@pytest.mark.system("batch-norm", "layer-norm")
+@pytest.mark.system("batch-norm")
+@pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "layouts")
 def test_vectors_and_tokens_agree_with_torch() -> None:
     z, tokens = drawn(6, 4), drawn(2, 5, 8)
     close(batch_norm(z), F.batch_norm(z, None, None, training=True))
@@ -60,7 +68,11 @@ def test_vectors_and_tokens_agree_with_torch() -> None:
     close(layer_norm(tokens)[1, 3], layer_norm(tokens[1, 3]))  # each token alone
 
 
-@pytest.mark.system("batch-norm", "layer-norm", "instance-norm", "group-norm", "rms-norm")
+@pytest.mark.system("batch-norm")
+@pytest.mark.system("layer-norm")
+@pytest.mark.system("instance-norm")
+@pytest.mark.system("group-norm")
+@pytest.mark.system("rms-norm")
 def test_gradcheck() -> None:
     z, style = drawn(2, 4, 2, 3).requires_grad_(), drawn(2, 4, 3, 3, seed=1)
     for f in (batch_norm, instance_norm, layer_norm, layer_norm_outside, rms_norm, rms_norm_outside):
@@ -70,6 +82,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "output")
 def test_output_has_mean_0_and_a_known_variance() -> None:
     """Variance σ²/(σ² + ε), and not quite 1."""
     z, eps = drawn(50, 3), 0.5
@@ -80,21 +93,25 @@ def test_output_has_mean_0_and_a_known_variance() -> None:
     close(moments(z, (0,))[1], z.var(0, correction=0, keepdim=True))
 
 
-@pytest.mark.system("batch-norm", "batch-norm-effects")
+@pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm-effects")
+@pytest.mark.system("batch-norm-effects", "undo")
 def test_gamma_and_beta_can_undo_it() -> None:
     z = drawn(6, 4, 3, 3)
     mu, var = moments(z, (0, 2, 3))
-    close(scale_and_shift(batch_norm(z), spread(var, 1e-5).flatten(), mu.flatten()), z)
+    close(scale_and_shift(batch_norm(z), standard_deviation(var, 1e-5).flatten(), mu.flatten()), z)
 
 
 @pytest.mark.system("batch-norm")
+@pytest.mark.system("batch-norm", "running-deviation")
 def test_the_root_has_a_plus() -> None:
     """DLN prints √(σ² − ε), which is not a number for a feature that hardly varies."""
-    close(spread(torch.tensor([1e-6]).double(), 1e-5), torch.tensor([0.00331662479]).double())
-    assert spread(torch.tensor([1e-6]), -1e-5).isnan()
+    close(standard_deviation(torch.tensor([1e-6]).double(), 1e-5), torch.tensor([0.00331662479]).double())
+    assert standard_deviation(torch.tensor([1e-6]), -1e-5).isnan()
 
 
 @pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "eps-places", "invariance")
 def test_layer_norm_ignores_shift_and_scale() -> None:
     z = drawn(3, 7)
     close(layer_norm(2.5 * z + 4, eps=0.0), layer_norm(z, eps=0.0))  # exact without ε (S940)
@@ -106,6 +123,7 @@ def test_layer_norm_ignores_shift_and_scale() -> None:
 
 
 @pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "eps-places")
 def test_eps_outside_the_root_is_another_function() -> None:
     z, eps = drawn(3, 7), 0.3
     mu, sigma = z.mean(-1, keepdim=True), z.std(-1, correction=0, keepdim=True)
@@ -116,6 +134,7 @@ def test_eps_outside_the_root_is_another_function() -> None:
 
 
 @pytest.mark.system("instance-norm")
+@pytest.mark.system("instance-norm", "contrast")
 def test_instance_norm_removes_contrast_of_each_channel() -> None:
     z = drawn(2, 3, 4, 4)
     contrast, light = torch.tensor([2.0, 0.5, 7.0]).double(), torch.tensor([1.0, -3.0, 0.0]).double()
@@ -123,6 +142,7 @@ def test_instance_norm_removes_contrast_of_each_channel() -> None:
 
 
 @pytest.mark.system("instance-norm")
+@pytest.mark.system("instance-norm", "restyle")
 def test_restyled_image_has_the_statistics_of_the_style() -> None:
     content, style = drawn(2, 3, 5, 5), drawn(2, 3, 4, 6, seed=9) * 4 - 7
     made = restyle(content, style, eps=0.0)
@@ -133,7 +153,9 @@ def test_restyled_image_has_the_statistics_of_the_style() -> None:
     close(first, second)  # one style for all
 
 
-@pytest.mark.system("group-norm", COMPARISON)
+@pytest.mark.system("group-norm")
+@pytest.mark.system("group-norm", "limits")
+@pytest.mark.system(COMPARISON)
 def test_one_group_is_layer_norm_and_single_channels_are_instance_norm() -> None:
     """DLN prints the two the other way round; MF has them right."""
     z = drawn(2, 6, 3, 3, seed=5)
@@ -144,12 +166,14 @@ def test_one_group_is_layer_norm_and_single_channels_are_instance_norm() -> None
 
 
 @pytest.mark.system("group-norm")
+@pytest.mark.system("group-norm", "any-groups")
 def test_groups_must_divide_the_channels() -> None:
     with pytest.raises(ValueError, match="6 channels do not make 4 equal groups"):
         group_norm(drawn(1, 6, 2, 2), 4)
 
 
 @pytest.mark.system("rms-norm")
+@pytest.mark.system("rms-norm", "eps-places", "layer-norm")
 def test_rms_norm_forms() -> None:
     x, eps = drawn(3, 8), 0.2
     close(rms_norm(x, eps), F.rms_norm(x, (8,), eps=eps))
@@ -170,7 +194,12 @@ FORMS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.system(COMPARISON, "layer-norm", "group-norm", "instance-norm")
+@pytest.mark.system("normalization-comparison", "batch-dependence")
+@pytest.mark.system(COMPARISON)
+@pytest.mark.system("layer-norm")
+@pytest.mark.system("layer-norm", "invariance")
+@pytest.mark.system("group-norm")
+@pytest.mark.system("instance-norm")
 @pytest.mark.parametrize("name", [*FORMS, "batch"])
 def test_only_batch_norm_sees_the_other_examples(name: str) -> None:
     """Changing the last example changes the first one's output in batch normalization alone; so does a batch of 1."""
@@ -184,6 +213,7 @@ def test_only_batch_norm_sees_the_other_examples(name: str) -> None:
         close(f(z[:1]), f(z)[:1])
 
 
+@pytest.mark.system("normalization-comparison", "axes")
 @pytest.mark.system(COMPARISON)
 @pytest.mark.parametrize(("f", "dims"), [(batch_norm, (0, 2, 3)), (FORMS["layer"], (1, 2, 3)), (instance_norm, (2, 3))])
 def test_each_method_is_centred_over_its_own_axes(f: Callable[[Tensor], Tensor], dims: tuple[int, ...]) -> None:

@@ -44,7 +44,10 @@ def weights(layer: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0
 
 
-@pytest.mark.system("vanilla-rnn", "rnn-unfolding")
+@pytest.mark.system("vanilla-rnn")
+@pytest.mark.system("vanilla-rnn", "one-bias", "activations", "count")
+@pytest.mark.system("rnn-unfolding")
+@pytest.mark.system("rnn-unfolding", "any-cell")
 @pytest.mark.parametrize(("name", "activation"), [("tanh", torch.tanh), ("relu", torch.relu)])
 def test_rnn_is_torch_rnn(name: str, activation: Any) -> None:
     torch.manual_seed(0)
@@ -60,7 +63,9 @@ def test_rnn_is_torch_rnn(name: str, activation: Any) -> None:
     assert rnn_parameters(D, H, 2) == sum(p.numel() for p in (*w, drawn(2, H), drawn(2)))
 
 
+@pytest.mark.system("rnn-unfolding", "any-cell")
 @pytest.mark.system("lstm")
+@pytest.mark.system("lstm", "torch", "layout", "count")
 def test_lstm_is_torch_lstm() -> None:
     torch.manual_seed(1)
     layer, x = nn.LSTM(D, H, batch_first=True).double(), drawn(B, T, D)
@@ -78,7 +83,9 @@ def test_lstm_is_torch_lstm() -> None:
     assert w.w.numel() + w.b.numel() == lstm_parameters(D, H)
 
 
-@pytest.mark.system("lstm", "gru", "vanilla-rnn")
+@pytest.mark.system("lstm")
+@pytest.mark.system("gru")
+@pytest.mark.system("vanilla-rnn")
 def test_gradients() -> None:
     x, h, c = (drawn(B, n, seed=n).requires_grad_() for n in (D, H, H))
     w = tuple(drawn(n * H, H + D, seed=n).requires_grad_() for n in (4, 3))
@@ -94,6 +101,7 @@ def test_gradients() -> None:
 
 
 @pytest.mark.system("lstm")
+@pytest.mark.system("lstm", "gates")
 def test_gates_and_ranges() -> None:
     opened = lstm_opened(
         drawn(50, D), Memory(drawn(50, H), drawn(50, H, seed=3)), Gates(drawn(4 * H, H + D), drawn(4 * H))
@@ -105,6 +113,7 @@ def test_gates_and_ranges() -> None:
 
 
 @pytest.mark.system("lstm")
+@pytest.mark.system("lstm", "copy")
 def test_open_forget_gate_and_shut_input_gate_keep_the_cell() -> None:
     c = drawn(H)
     w = Gates(torch.zeros(4 * H, H + D).double(), torch.tensor([60.0, -60.0, 0.0, 5.0]).double().repeat_interleave(H))
@@ -114,7 +123,9 @@ def test_open_forget_gate_and_shut_input_gate_keep_the_cell() -> None:
     close(cell_state(c, ones, 0 * ones, ones)[-1], c)
 
 
+@pytest.mark.system("rnn-unfolding", "any-cell")
 @pytest.mark.system("gru")
+@pytest.mark.system("gru", "torch")
 def test_gru_after_is_torch_gru_and_the_books_form_is_not() -> None:
     torch.manual_seed(2)
     layer, x = nn.GRU(D, H, batch_first=True).double(), drawn(B, T, D)
@@ -126,6 +137,7 @@ def test_gru_after_is_torch_gru_and_the_books_form_is_not() -> None:
 
 
 @pytest.mark.system("gru")
+@pytest.mark.system("gru", "keeps-old", "weights-new", "limit", "count")
 def test_gru_conventions() -> None:
     x, h, w = drawn(B, D), drawn(B, H), Gates(drawn(3 * H, H + D), drawn(3 * H))
     flipped = Gates(w.w.clone(), w.b.clone())
@@ -143,6 +155,7 @@ def test_gru_conventions() -> None:
 
 
 @pytest.mark.system("rnn-unfolding")
+@pytest.mark.system("rnn-unfolding", "causal")
 def test_states_depend_on_the_past_only() -> None:
     x, w = drawn(T, D).requires_grad_(), RNN(drawn(H, H), drawn(H, D), drawn(H))
     h = unroll(lambda x_t, h: rnn(x_t, h, w), x, torch.zeros(H).double())
@@ -152,7 +165,10 @@ def test_states_depend_on_the_past_only() -> None:
         assert (g[: t + 1].abs().sum(1) > 0).all()
 
 
-@pytest.mark.system("rnn-unfolding", "vanilla-rnn")
+@pytest.mark.system("rnn-unfolding")
+@pytest.mark.system("rnn-unfolding", "lengths")
+@pytest.mark.system("vanilla-rnn")
+@pytest.mark.system("vanilla-rnn", "shift")
 def test_one_set_of_weights_for_any_length_and_the_same_after_the_same_state() -> None:
     w = RNN(drawn(H, H) / 4, drawn(H, D), drawn(H))
     x = drawn(1000, D)
@@ -162,6 +178,7 @@ def test_one_set_of_weights_for_any_length_and_the_same_after_the_same_state() -
 
 
 @pytest.mark.system("vanilla-rnn")
+@pytest.mark.system("vanilla-rnn", "outputs")
 def test_readout_has_its_matrix_the_right_way() -> None:
     assert readout(drawn(B, H), drawn(2, H), drawn(2)).shape == (B, 2)
     with pytest.raises(RuntimeError):  # DLN's shape (hidden, output)
@@ -169,6 +186,7 @@ def test_readout_has_its_matrix_the_right_way() -> None:
 
 
 @pytest.mark.system("gated-memory-cell")
+@pytest.mark.system("gated-memory-cell", "outgoing")
 def test_the_keep_gate_acts_after_reading() -> None:
     x = torch.tensor([5.0, 7.0, 9.0])
     write, read = torch.tensor([1, 0, 0]), torch.tensor([0, 1, 1])
@@ -177,3 +195,15 @@ def test_the_keep_gate_acts_after_reading() -> None:
     assert kept.carried.tolist() == [5.0, 0.0, 0.0]
     always = torch.ones(3)
     assert torch.equal(gated_memory(x, always, always, always).y, x)
+
+
+@pytest.mark.system("rnn-unfolding", "sketch")
+def test_the_nested_form_without_inputs() -> None:
+    """MF (15.29): h⁽ᵀ⁾ = σ(W_hh … σ(W_hh h⁽¹⁾)) is the recurrence where inputs and bias are 0, and only there."""
+    w = RNN(drawn(H, H), drawn(H, D), torch.zeros(H).double())
+    h_1 = nested = drawn(H)
+    for _ in range(T):
+        nested = (w.w_hh @ nested).tanh()
+    step = lambda x_t, h: rnn(x_t, h, w)
+    close(unroll(step, torch.zeros(T, D).double(), h_1)[-1], nested)
+    assert (unroll(step, drawn(T, D), h_1)[-1] - nested).abs().max() > 0.1

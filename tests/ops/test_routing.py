@@ -9,6 +9,7 @@ from descend.ops.routing import best_groups, capacity, gates, noisy, top_k, top_
 from tests.close import close
 
 
+@pytest.mark.system("mixture-of-experts", "two-gates")
 @pytest.mark.system("mixture-of-experts")
 def test_renormalised_is_the_softmax_of_the_kept_logits() -> None:
     z = torch.randn(6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -30,6 +31,7 @@ def test_groups() -> None:
     assert best_groups(scores, 2, 2).tolist() == [[False, False, True, True, True, True], [True] * 4 + [False] * 2]
 
 
+@pytest.mark.system("mixture-of-experts", "noise")
 @pytest.mark.system("mixture-of-experts")
 def test_noise_has_its_spread() -> None:
     torch.manual_seed(0)
@@ -39,6 +41,7 @@ def test_noise_has_its_spread() -> None:
     assert noisy(torch.zeros(3, 2), torch.full((3, 2), -100.0)).abs().max() < 1e-6
 
 
+@pytest.mark.system("switch-transformer", "capacity")
 @pytest.mark.system("switch-transformer")
 def test_capacity_keeps_the_first_tokens_of_each_expert() -> None:
     assert [capacity(10, 4, f) for f in (1.0, 1.25, 2.0)] == [3, 4, 5]

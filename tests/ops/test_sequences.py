@@ -14,6 +14,7 @@ from tests.close import close
 
 
 @pytest.mark.system("sequence-batching")
+@pytest.mark.system("sequence-batching", "padding")
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(0, 100))
 def test_a_batch_is_its_sequences(lengths: list[int], seed: int) -> None:
@@ -35,6 +36,7 @@ def test_a_batch_is_its_sequences(lengths: list[int], seed: int) -> None:
 
 
 @pytest.mark.system("sequence-batching")
+@pytest.mark.system("sequence-batching", "columns")
 def test_columns_are_the_transpose_of_rows() -> None:
     """MF: W_xh X⁽ᵗ⁾ with X⁽ᵗ⁾ (d, m) is the transpose of the rows' product."""
     x, w = torch.randn(4, 5, 3).double(), torch.randn(2, 3).double()
@@ -48,6 +50,7 @@ def test_an_empty_sequence_is_refused() -> None:
 
 
 @pytest.mark.system("fixed-window-models")
+@pytest.mark.system("fixed-window-models", "one-hot", "flat")
 def test_flat_one_hot() -> None:
     words = torch.tensor([[2, 0, -1]])
     expected = torch.cat([F.one_hot(torch.tensor(2), 4), F.one_hot(torch.tensor(0), 4), torch.zeros(4).long()])

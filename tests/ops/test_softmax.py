@@ -32,7 +32,9 @@ def drawn(shape: tuple[int, ...], seed: int, size: float = 1.0) -> Tensor:
     return size * torch.randn(shape, generator=torch.Generator().manual_seed(seed)).double()
 
 
-@pytest.mark.system("softmax", "stable-softmax-and-logsumexp")
+@pytest.mark.system("softmax")
+@pytest.mark.system("softmax", "any-axis", "softmin")
+@pytest.mark.system("stable-softmax-and-logsumexp")
 @few
 @cases
 def test_agrees_with_scipy_on_any_axis(shape: tuple[int, ...], dim: int, seed: int, size: float) -> None:
@@ -43,7 +45,9 @@ def test_agrees_with_scipy_on_any_axis(shape: tuple[int, ...], dim: int, seed: i
     close(log_sum_exp(z, dim), special.logsumexp(z.numpy(), axis=dim))
 
 
-@pytest.mark.system("softmax", "stable-softmax-and-logsumexp")
+@pytest.mark.system("softmax")
+@pytest.mark.system("softmax", "shift")
+@pytest.mark.system("stable-softmax-and-logsumexp")
 @few
 @cases
 def test_sums_to_one_and_ignores_shifts(shape: tuple[int, ...], dim: int, seed: int, size: float) -> None:
@@ -57,6 +61,7 @@ def test_sums_to_one_and_ignores_shifts(shape: tuple[int, ...], dim: int, seed: 
 
 
 @pytest.mark.system("stable-softmax-and-logsumexp")
+@pytest.mark.system("stable-softmax-and-logsumexp", "extreme", "log-softmax")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_finite_for_logits_of_1e4(dtype: torch.dtype) -> None:
     """MF-A.79, with gradients; the naive form is NaN there."""
@@ -74,6 +79,7 @@ def test_finite_for_logits_of_1e4(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.system("stable-softmax-and-logsumexp")
+@pytest.mark.system("stable-softmax-and-logsumexp", "naive")
 def test_naive_form_agrees_for_small_logits() -> None:
     z = drawn((4, 5), 1, 3.0)
     close(softmax(z), naive_softmax(z))
@@ -93,7 +99,8 @@ def test_log_of_an_empty_sum() -> None:
     assert log_sum_exp(torch.tensor([math.inf, 0.0])) == math.inf
 
 
-@pytest.mark.system("softmax", "stable-softmax-and-logsumexp")
+@pytest.mark.system("softmax")
+@pytest.mark.system("stable-softmax-and-logsumexp")
 def test_gradcheck() -> None:
     z = drawn((2, 3, 4), 2).requires_grad_()
     for f in (softmax, softmin, log_softmax, log_sum_exp):
@@ -102,6 +109,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("softmax")
+@pytest.mark.system("softmax", "jacobian")
 def test_jacobian() -> None:
     """Symmetric, rows add to 0, positive semidefinite; J v without J."""
     z, v = drawn((3, 5), 3), drawn((3, 5), 4)
@@ -119,12 +127,14 @@ def test_jacobian() -> None:
 
 
 @pytest.mark.system("softmax")
+@pytest.mark.system("softmax", "any-axis")
 def test_columns_are_examples_in_mf() -> None:
     z = drawn((4, 3), 5)
     close(softmax(z, dim=0), softmax(z.T).T)
 
 
 @pytest.mark.system("softmax")
+@pytest.mark.system("softmax", "amplification")
 @few
 @given(seed=st.integers(0, 999), size=st.sampled_from([0.1, 1.0, 10.0]))
 def test_differences_shrink_and_ratios_grow(seed: int, size: float) -> None:

@@ -9,6 +9,7 @@ from descend.ops.spans import best_span
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "span")
 @pytest.mark.parametrize("longest", [1, 3, 9])
 def test_against_all_pairs(longest: int) -> None:
     random = torch.Generator().manual_seed(longest)

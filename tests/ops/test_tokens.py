@@ -25,6 +25,7 @@ from tests.close import close
 SLUG = "tokens-and-token-matrix"
 
 
+@pytest.mark.system("tokens-and-token-matrix", "images")
 @pytest.mark.system(SLUG)
 @given(c=st.integers(1, 3), down=st.integers(1, 3), across=st.integers(1, 3), size=st.integers(1, 4))
 @settings(deadline=None, max_examples=30, derandomize=True)
@@ -35,6 +36,7 @@ def test_image_chunks_are_those_of_unfold_and_come_back(c: int, down: int, acros
     assert torch.equal(image_of_chunks(chunks, (c, down * size, across * size), size), x)
 
 
+@pytest.mark.system("tokens-and-token-matrix", "matrix", "text-and-sound")
 @pytest.mark.system(SLUG)
 def test_texts_and_sounds_become_rows() -> None:
     words, sound = torch.randn(12, 5), torch.randn(20)
@@ -48,6 +50,7 @@ def test_texts_and_sounds_become_rows() -> None:
     assert torch.equal(stack(unstack(t)), words)
 
 
+@pytest.mark.system("tokens-and-token-matrix", "projection")
 @pytest.mark.system(SLUG)
 def test_a_square_orthonormal_projection_loses_nothing() -> None:
     chunks = image_chunks(torch.randn(1, 8, 8, dtype=torch.float64), 4)
@@ -60,6 +63,7 @@ def two_layers(x: Tensor) -> Tensor:
     return torch.relu(x @ torch.ones(4, 3)).cumsum(-1)
 
 
+@pytest.mark.system("tokens-and-token-matrix", "operations")
 @pytest.mark.system(SLUG)
 def test_token_wise_commutes_with_permutations_and_combining_is_linear() -> None:
     t, order = torch.randn(6, 4), torch.randperm(6, generator=torch.Generator().manual_seed(0))

@@ -13,6 +13,7 @@ from tests.optim.problems import descend, problem
 
 
 @pytest.mark.system("iterate-averaging")
+@pytest.mark.system("iterate-averaging", "wrapper")
 @pytest.mark.parametrize(
     "build", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.05)]
 )
@@ -41,6 +42,7 @@ def test_a_schedule_reaches_the_inner_optimizer_also_after_loading() -> None:
 
 
 @pytest.mark.system("iterate-averaging")
+@pytest.mark.system("iterate-averaging", "variance")
 def test_the_average_varies_less_than_the_iterate() -> None:
     """DLN-A.91: noisy gradients of ½θ², 200 problems at once."""
     torch.manual_seed(0)

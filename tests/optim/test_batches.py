@@ -9,9 +9,9 @@ import torch
 
 from descend.errors import Mistake
 from descend.optim.batches import (
-    balanced,
     batch_gradient,
     batch_sum,
+    draw_balanced,
     example_gradients,
     scaled_rate,
     variance_with_replacement,
@@ -30,6 +30,7 @@ def gradients(m: int = 6) -> torch.Tensor:
     return example_gradients(lambda t: (x @ t - y) ** 2, torch.ones(3, dtype=torch.float64))
 
 
+@pytest.mark.system("stochastic-and-minibatch-gd", "unbiased")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("b", [1, 2, 3])
 def test_over_all_batches_the_mean_is_the_full_gradient_and_the_variance_the_closed_form(b: int) -> None:
@@ -43,6 +44,7 @@ def test_over_all_batches_the_mean_is_the_full_gradient_and_the_variance_the_clo
     close(variance_with_replacement(each, b) * b, variance_with_replacement(each, 1))
 
 
+@pytest.mark.system("stochastic-and-minibatch-gd", "reductions")
 @pytest.mark.system(SLUG)
 def test_the_sum_is_the_mean_times_the_batch() -> None:
     each, batch = gradients(), torch.tensor([0, 2, 5])
@@ -51,6 +53,7 @@ def test_the_sum_is_the_mean_times_the_batch() -> None:
     assert scaled_rate(0.1, 256, 64) == pytest.approx(0.4)
 
 
+@pytest.mark.system("stochastic-and-minibatch-gd", "redundancy")
 @pytest.mark.system(SLUG)
 def test_redundant_data() -> None:
     """DLN-A.13: of two identical halves one is enough."""
@@ -58,6 +61,7 @@ def test_redundant_data() -> None:
     close(batch_gradient(each, torch.arange(6)), each.mean(0))
 
 
+@pytest.mark.system("stochastic-and-minibatch-gd", "samplers")
 @pytest.mark.system(SLUG)
 def test_samplers() -> None:
     random = torch.Generator().manual_seed(0)
@@ -67,12 +71,13 @@ def test_samplers() -> None:
     counts = drawn.bincount(minlength=10)
     assert (counts - 200).abs().max() < 4 * 14  # binomial, σ = 13.4
     labels = torch.tensor([0] * 90 + [1] * 10)
-    classes = labels[torch.cat(list(islice(balanced(labels, 20, random), 50)))]
+    classes = labels[torch.cat(list(islice(draw_balanced(labels, 20, random), 50)))]
     assert abs(classes.double().mean() - 0.5) < 4 * 0.016
     with pytest.raises(Mistake, match="1 to 10"):
         next(without_replacement(10, 11, random))
 
 
+@pytest.mark.system("stochastic-and-minibatch-gd", "oscillation")
 @pytest.mark.system(SLUG)
 def test_a_constant_rate_bounces_around_the_minimum_less_for_larger_batches() -> None:
     """DLN-A.12 on the mean of numbers: L_i = ½ (θ − x_i)². The variance goes with 1/B."""

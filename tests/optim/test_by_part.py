@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from descend.optim.by_part import ByPart, Part, decayed_rates, learning_rates, thawed
+from descend.optim.by_part import ByPart, Part, decay_rates, learning_rates, thaw_parts
 from descend.optim.rules import LBFGS, SGD, AdamW
 
 
@@ -28,7 +28,7 @@ def move(model: nn.Module, rule: torch.optim.Optimizer) -> None:
 @pytest.mark.system("transfer-learning")
 def test_layer_wise_rates() -> None:
     model = net()
-    parts = decayed_rates(["0", "1"], rate=0.1, decay=0.5)
+    parts = decay_rates(["0", "1"], rate=0.1, decay=0.5)
     rates = learning_rates(ByPart(AdamW(lr=1e-2), (*parts, Part("2"))).build(model), model)
     assert {name: round(lr / 1e-2, 9) for name, lr in rates.items()} == {
         "0.weight": 0.05, "0.bias": 0.05, "1.weight": 0.1, "1.bias": 0.1, "2.weight": 1.0, "2.bias": 1.0,
@@ -57,7 +57,7 @@ def test_a_step_is_that_of_a_rule_for_each_part() -> None:
 @pytest.mark.system("transfer-learning")
 def test_parts_begin_when_their_time_has_come_also_after_a_resume() -> None:
     model = net()
-    parts = (*thawed(decayed_rates(["0", "1"], 0.5, 1.0), every=2), Part("2"))
+    parts = (*thaw_parts(decay_rates(["0", "1"], 0.5, 1.0), every=2), Part("2"))
     assert {p.name: p.begins for p in parts} == {"1": 2, "0": 4, "": 4, "2": 0}
     rule = ByPart(AdamW(lr=0.01, weight_decay=0.1), parts).build(model)
     seen = []

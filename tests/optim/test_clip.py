@@ -13,6 +13,7 @@ from tests.close import close
 
 
 @pytest.mark.system("gradient-clipping")
+@pytest.mark.system("gradient-clipping", "norm", "value")
 def test_clipping() -> None:
     p, q = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))
     p.grad, q.grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])
@@ -33,6 +34,7 @@ def test_a_zero_gradient_is_left_alone() -> None:
 
 
 @pytest.mark.system("gradient-clipping")
+@pytest.mark.system("gradient-clipping", "norm")
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6).map(lambda v: round(v, 3)), min_size=1, max_size=6), st.floats(1e-3, 1e3))
 def test_the_norm_after_is_the_smaller_one_and_the_direction_stays(values: list[float], tau: float) -> None:
@@ -47,6 +49,7 @@ def test_the_norm_after_is_the_smaller_one_and_the_direction_stays(values: list[
 
 
 @pytest.mark.system("gradient-clipping")
+@pytest.mark.system("gradient-clipping", "torch")
 def test_torch_differs_by_its_epsilon_only() -> None:
     ours, theirs = nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(3))
     ours.grad, theirs.grad = torch.tensor([3.0, 4.0, 12.0]), torch.tensor([3.0, 4.0, 12.0])
@@ -54,7 +57,9 @@ def test_torch_differs_by_its_epsilon_only() -> None:
     close(ours.grad, theirs.grad)
 
 
+@pytest.mark.system("vanishing-exploding-in-time", "clipping")
 @pytest.mark.system("gradient-clipping")
+@pytest.mark.system("gradient-clipping", "value", "exploding")
 def test_an_exploding_recurrence_trains_without_nan() -> None:
     """DLN-B.15, MF-A.54: h ← W h over 40 steps, with a W that grows 1.3 times a step; without clipping it is lost."""
     for clip, learns in ((clip_norm, True), (clip_value, True), (lambda params, tau: None, False)):

@@ -28,6 +28,7 @@ def system(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return m @ m.T / n + eye, torch.randn(n, generator=random, dtype=torch.float64)
 
 
+@pytest.mark.system("conjugate-gradient", "n-steps")
 @pytest.mark.system(SLUG)
 @settings(max_examples=15, derandomize=True, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 100))
@@ -42,6 +43,7 @@ def test_n_steps_solve_and_the_directions_are_conjugate(n: int, seed: int) -> No
         assert (b - a @ step.x - step.residual).abs().max() < 1e-9
 
 
+@pytest.mark.system("conjugate-gradient", "matrix-free")
 @pytest.mark.system(SLUG)
 def test_against_scipy_with_products_only() -> None:
     a, b = system(40, 0)
@@ -59,6 +61,7 @@ def test_it_stops_at_negative_curvature_and_at_zero() -> None:
     assert not conjugate_gradient(lambda v: v, torch.zeros(2)).any()
 
 
+@pytest.mark.system("conjugate-gradient", "non-linear")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("method", [FletcherReeves, PolakRibiere])
 def test_on_a_quadratic_the_non_linear_form_is_the_linear_one(method: type) -> None:
@@ -82,6 +85,7 @@ def test_rosenbrock_as_scipy(method: type) -> None:
     close(rosenbrock(start), torch.tensor(scipy.optimize.rosen(start.numpy())))
 
 
+@pytest.mark.system("conjugate-gradient", "non-linear")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("method", [FletcherReeves, PolakRibiere])
 def test_a_small_network_on_the_full_batch(method: type) -> None:

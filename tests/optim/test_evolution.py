@@ -20,6 +20,7 @@ BOWL = quadratic(torch.tensor([[3.0, 1.0], [1.0, 2.0]], dtype=torch.float64))
 START = torch.tensor([4.0, -3.0], dtype=torch.float64)
 
 
+@pytest.mark.system("optimizer-program-search", "language")
 @pytest.mark.system(SLUG)
 def test_adamw_and_lion_are_programs() -> None:
     pairs = (
@@ -32,6 +33,7 @@ def test_adamw_and_lion_are_programs() -> None:
     assert [str(line) for line in lion()][:2] == ["u = interpolate(m, g, 0.1)", "u = sign(u)"]
 
 
+@pytest.mark.system("optimizer-program-search", "evolution")
 @pytest.mark.system(SLUG)
 def test_the_population() -> None:
     """Size constant, the oldest leaves, the best ever never falls, and the search finds something better."""
@@ -58,6 +60,7 @@ def test_every_mutant_runs() -> None:
     assert score((Statement("u", "sqrt", ("w",)),)) == -float("inf"), "the root of a negative weight"
 
 
+@pytest.mark.system("optimizer-program-search", "language")
 @pytest.mark.system(SLUG)
 def test_all_operations_and_the_state() -> None:
     x, y = [torch.tensor([4.0])], [torch.tensor([2.0])]

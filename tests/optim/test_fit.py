@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Move, Task
 from descend.engine import checkpoint
 from descend.engine.distributed import World
-from descend.engine.protocol import Loop, Parts
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.training import Training
 from descend.optim.schedules import Cosine
 from tests.optim.problems import OWN, TORCH, name
@@ -32,7 +34,7 @@ class Whole:
         pass
 
 
-class Regression(nn.Module):
+class Regression(Task):
     players = ("model",)
 
     def __init__(self) -> None:
@@ -40,9 +42,12 @@ class Regression(nn.Module):
         torch.manual_seed(0)
         self.model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
-    def moves(self, batch: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[], Tensor]]]:
+    def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
         x = batch["x"]
-        yield "model", lambda: (self.model(x) - x.sum(1, keepdim=True)).square().mean()
+        yield Move("model", lambda: (self.model(x) - x.sum(1, keepdim=True)).square().mean())
+
+    def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {}
 
 
 def engine(rule: Any) -> Training:

@@ -17,6 +17,7 @@ def feed(optimizer: torch.optim.Optimizer, p: nn.Parameter, gradients: list[floa
 
 
 @pytest.mark.system("local-adaptive-gains")
+@pytest.mark.system("local-adaptive-gains", "rule")
 def test_a_zero_product_counts_as_disagreement() -> None:
     p = nn.Parameter(torch.zeros(1, dtype=torch.float64))
     optimizer = LocalGains([p])
@@ -25,6 +26,7 @@ def test_a_zero_product_counts_as_disagreement() -> None:
 
 
 @pytest.mark.system("local-adaptive-gains")
+@pytest.mark.system("local-adaptive-gains", "clipped")
 @pytest.mark.parametrize("clip", [(0.1, 10.0), (0.01, 100.0)])
 def test_gains_stay_in_their_range(clip: tuple[float, float]) -> None:
     for pattern, end in (([1.0], clip[1]), ([1.0, -1.0], clip[0])):
@@ -35,6 +37,7 @@ def test_gains_stay_in_their_range(clip: tuple[float, float]) -> None:
 
 
 @pytest.mark.system("local-adaptive-gains")
+@pytest.mark.system("local-adaptive-gains", "velocity")
 def test_with_momentum_the_velocity_is_asked() -> None:
     """A gradient that turns while the velocity still agrees with it keeps its gain growing, unlike the plain form."""
     p, q = (nn.Parameter(torch.zeros(1, dtype=torch.float64)) for _ in range(2))
@@ -46,6 +49,7 @@ def test_with_momentum_the_velocity_is_asked() -> None:
 
 
 @pytest.mark.system("rprop")
+@pytest.mark.system("rprop", "full-batch")
 def test_away_from_sign_changes_it_is_torchs() -> None:
     found = []
     for build in (PlainRprop, torch.optim.Rprop):
@@ -56,6 +60,7 @@ def test_away_from_sign_changes_it_is_torchs() -> None:
 
 
 @pytest.mark.system("rprop")
+@pytest.mark.system("rprop", "mini-batches")
 def test_mini_batches_whose_gradients_cancel_still_move_it() -> None:
     """DLN-A.94: nine gradients of 0.1 and one of −0.9 have mean 0; SGD stays, both forms of Rprop walk."""
     batches = [0.1] * 9 + [-0.9]

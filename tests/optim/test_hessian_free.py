@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 import torch
 from torch import nn
 
-from descend.optim.hessian_free import DifferenceHF, GaussNewton, HessianFree, Parts
+from descend.optim.conjugate import cg_steps
+from descend.optim.hessian_free import DifferenceHF, GaussNewton, HessianFree, Parts, solve
 from descend.optim.trajectory import quadratic, rosenbrock, trajectory
 from tests.close import close
 from tests.optim.problems import descend, problem
@@ -16,6 +17,7 @@ from tests.optim.problems import descend, problem
 SLUG = "hessian-free-optimization"
 
 
+@pytest.mark.system("hessian-free-optimization", "quadratic")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("method", [HessianFree, DifferenceHF])
 def test_one_step_without_damping_solves_a_quadratic(method: type) -> None:
@@ -25,6 +27,7 @@ def test_one_step_without_damping_solves_a_quadratic(method: type) -> None:
     close(end, torch.linalg.solve(h, b), loosen=1e3)  # CG and differences round
 
 
+@pytest.mark.system("hessian-free-optimization", "falls")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("method", [HessianFree, DifferenceHF])
 def test_rosenbrock_falls_at_every_step(method: type) -> None:
@@ -68,6 +71,7 @@ def recurrent(structural: float, steps: int) -> tuple[list[float], float]:
     return losses + [optimizer.step(closure) for _ in range(steps - 1)], change
 
 
+@pytest.mark.system("hessian-free-optimization", "structural-damping")
 @pytest.mark.system(SLUG)
 def test_a_recurrent_net_learns_and_structural_damping_holds_its_states() -> None:
     """DLN-A.110: the larger the penalty, the smaller the change of the hidden activities."""
@@ -81,6 +85,7 @@ def test_a_recurrent_net_learns_and_structural_damping_holds_its_states() -> Non
     assert changes[0] > changes[1] > changes[2]
 
 
+@pytest.mark.system("hessian-free-optimization", "against-sgd")
 @pytest.mark.system(SLUG)
 def test_it_needs_far_fewer_steps_than_sgd() -> None:
     model, x, y = problem()
@@ -112,6 +117,7 @@ def test_gauss_newton_resumes_to_the_bit() -> None:
     assert all(torch.equal(a, b) for a, b in zip(*ends, strict=True))
 
 
+@pytest.mark.system("hessian-free-optimization", "falls")
 @pytest.mark.system(SLUG)
 def test_damping_grows_where_the_quadratic_lies() -> None:
     """On a loss that the quadratic fits exactly λ falls; where it promises too much, λ rises."""
@@ -122,3 +128,16 @@ def test_damping_grows_where_the_quadratic_lies() -> None:
         descend(optimizer, lambda p=p, loss=loss: loss(p), 1)
         found[name] = optimizer.memory["damping"]
     assert found["bowl"] < 0.1 < found["edge"]
+
+
+@pytest.mark.system(SLUG)
+def test_iterates_are_kept_at_growing_steps_and_each_once() -> None:
+    """CG's iterates 1, 2, 3, 4, 5, 6, .. while marks grow by 1.3, then ever fewer, and the last one at the end."""
+    a = torch.linspace(1, 30, 20, dtype=torch.float64)
+    g = torch.ones_like(a)
+    found = solve(lambda v: a * v, g, None, 17)
+    every = [x for x, _, _ in islice(cg_steps(lambda v: a * v, -g, None), 17)]
+    steps = [next(i for i, x in enumerate(every, 1) if torch.equal(x, at)) for at, _ in found]
+    assert steps == [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 17]
+    for x, fall in found:
+        close(torch.tensor(fall, dtype=torch.float64), 0.5 * x @ (a * x) + g @ x)

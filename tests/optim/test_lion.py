@@ -13,6 +13,7 @@ from tests.close import close
 
 
 @pytest.mark.system("lion")
+@pytest.mark.system("lion", "sign")
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=5), st.integers(0, 31))
 def test_every_coordinate_moves_by_the_rate(sizes: list[float], signs: int) -> None:
@@ -26,6 +27,7 @@ def test_every_coordinate_moves_by_the_rate(sizes: list[float], signs: int) -> N
 
 
 @pytest.mark.system("lion")
+@pytest.mark.system("lion", "decay")
 def test_decay_without_gradient_shrinks() -> None:
     p = nn.Parameter(torch.ones(3, dtype=torch.float64))
     p.grad = torch.zeros_like(p)

@@ -19,6 +19,7 @@ START = torch.tensor([4.0, -3.0], dtype=torch.float64)
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "two-forms")
 @settings(max_examples=15, derandomize=True, deadline=None)
 @given(st.floats(0.01, 0.3), st.floats(0.0, 0.95))
 def test_both_forms_are_one_path_for_a_constant_rate(lr: float, beta: float) -> None:
@@ -29,6 +30,7 @@ def test_both_forms_are_one_path_for_a_constant_rate(lr: float, beta: float) -> 
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "two-forms")
 def test_the_forms_differ_under_a_schedule() -> None:
     """Here old velocity keeps the rate it was made with: halving α does not halve what is already under way."""
     found = []
@@ -44,6 +46,7 @@ def test_the_forms_differ_under_a_schedule() -> None:
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "terminal-velocity")
 def test_terminal_velocity_and_no_momentum() -> None:
     p = nn.Parameter(torch.zeros(1, dtype=torch.float64))
     optimizer = HeavyBall([p], lr=0.1, momentum=0.9)
@@ -56,6 +59,7 @@ def test_terminal_velocity_and_no_momentum() -> None:
 
 
 @pytest.mark.system("nesterov-momentum")
+@pytest.mark.system("nesterov-momentum", "look-ahead")
 def test_torchs_iterates_are_the_look_ahead_points() -> None:
     path = trajectory(lambda p: Nesterov(p, 0.05, 0.9), BOWL, START, 12)
     shifted = trajectory(lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True), BOWL, START, 11).theta
@@ -65,6 +69,7 @@ def test_torchs_iterates_are_the_look_ahead_points() -> None:
 
 
 @pytest.mark.system("nesterov-momentum")
+@pytest.mark.system("nesterov-momentum", "against-heavy-ball")
 def test_nesterov_oscillates_less_in_a_narrow_valley() -> None:
     """MF-A.49: across the valley (curvature 200) the path crosses the floor less far than the heavy ball's."""
     valley = quadratic(torch.diag(torch.tensor([4.0, 200.0], dtype=torch.float64)))
@@ -76,6 +81,7 @@ def test_nesterov_oscillates_less_in_a_narrow_valley() -> None:
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "ravine")
 def test_momentum_is_faster_in_a_ravine() -> None:
     """VOM-A.52: condition number 100, tuned rates; plain descent is behind by orders of magnitude."""
     ravine = quadratic(torch.diag(torch.tensor([1.0, 100.0], dtype=torch.float64)))

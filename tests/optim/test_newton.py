@@ -42,6 +42,7 @@ def explicit() -> tuple[nn.Module, torch.Tensor, torch.Tensor, torch.Tensor]:
     return model, x, y, torch_hessian(loss)(flatten(params).detach())
 
 
+@pytest.mark.system("newton-and-curvature", "curvature")
 @pytest.mark.system(SLUG)
 def test_hessian_and_products_are_those_of_torch_func() -> None:
     model, x, y, theirs = explicit()
@@ -53,6 +54,7 @@ def test_hessian_and_products_are_those_of_torch_func() -> None:
 
 
 @pytest.mark.system("hessian-free-optimization")
+@pytest.mark.system("hessian-free-optimization", "products")
 def test_gauss_newton_products_are_those_of_the_explicit_matrix() -> None:
     """For the mean square the Hessian in the outputs is 2/n I, so G = 2/n JᵀJ; it has no negative eigenvalue."""
     model, x, y, full = explicit()
@@ -70,6 +72,7 @@ def test_gauss_newton_products_are_those_of_the_explicit_matrix() -> None:
     close(backward(torch.ones_like(outputs)), j.sum(0))
 
 
+@pytest.mark.system("newton-and-curvature", "newton")
 @pytest.mark.system(SLUG)
 def test_one_newton_step_solves_a_quadratic() -> None:
     close(trajectory(Newton, quadratic(H, B), START, 1).theta[-1], torch.linalg.solve(H, B))
@@ -83,6 +86,7 @@ def test_newton_on_rosenbrock() -> None:
     close(end, torch.ones(2, dtype=torch.float64))
 
 
+@pytest.mark.system("newton-and-curvature", "diagonal")
 @pytest.mark.system(SLUG)
 def test_the_diagonal_is_exact_along_the_axes_only() -> None:
     axes = torch.diag(torch.tensor([1.0, 100.0], dtype=torch.float64))
@@ -95,6 +99,7 @@ def test_the_diagonal_is_exact_along_the_axes_only() -> None:
     assert end.norm() < 0.3 * START.norm()
 
 
+@pytest.mark.system("newton-and-curvature", "diagonal")
 @pytest.mark.system(SLUG)
 def test_the_estimated_diagonal_tends_to_the_diagonal() -> None:
     torch.manual_seed(0)
@@ -102,6 +107,7 @@ def test_the_estimated_diagonal_tends_to_the_diagonal() -> None:
     assert (estimate - H.diagonal()).abs().max() < 4 / 4000**0.5  # the off-diagonal 1 makes σ = 1
 
 
+@pytest.mark.system("newton-and-curvature", "curvature")
 @pytest.mark.system(SLUG)
 def test_a_direction_promises_its_reduction() -> None:
     """g / c leads to the minimum of the line, and the loss falls by g² / 2c there."""
@@ -115,6 +121,7 @@ def test_a_direction_promises_its_reduction() -> None:
         assert loss(START - share * found.step * d) > lower
 
 
+@pytest.mark.system("newton-and-curvature", "size")
 @pytest.mark.system(SLUG)
 def test_the_hessian_of_a_million_parameters() -> None:
     assert hessian_entries(10**6) == 10**12

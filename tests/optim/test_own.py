@@ -156,6 +156,13 @@ EQUATIONS: dict[type, Equation] = {
 }
 
 
+@pytest.mark.system("lion", "decay")
+@pytest.mark.system("adamw", "inside")
+@pytest.mark.system("rmsprop", "both-places")
+@pytest.mark.system("adagrad", "inside")
+@pytest.mark.system("rprop", "full-batch")
+@pytest.mark.system("local-adaptive-gains", "rule")
+@pytest.mark.system("gradient-window-averaging", "window")
 @pytest.mark.parametrize("rule", cases([rule for rule in OWN if type(rule) in EQUATIONS]))
 @pytest.mark.parametrize("block", [1 << 17, 5])
 def test_ten_steps_follow_the_equation(rule: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,6 +229,7 @@ SPEEDS = {
 }
 
 
+@pytest.mark.system("lbfgs", "descends")
 @pytest.mark.parametrize("which", [pytest.param(n, id=n, marks=pytest.mark.system(SLUGS[n])) for n in SPEEDS])
 def test_descends_rosenbrocks_valley_and_a_stiff_bowl(which: str) -> None:
     """The valley from (−1.2, 1), where the loss is 24.2; the bowl (κ = 100) from 55.5; each to the target beside it.

@@ -11,12 +11,13 @@ from torch.nn import functional as F
 
 from descend.classic.lasso import lasso
 from descend.losses.penalties import l1, weights, zero_share
-from descend.optim.proximal import Proximal, ProximalSGD, proximal, soft_threshold
+from descend.optim.proximal import ProximalGradient, ProximalSGD, proximal, soft_threshold
 from descend.optim.rules import SGD
 from tests.close import close
 
 
-@pytest.mark.system("l1-penalty", "lasso")
+@pytest.mark.system("l1-penalty")
+@pytest.mark.system("lasso")
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6), st.floats(0, 1e3))
 def test_soft_threshold_is_that_of_torch(values: list[float], a: float) -> None:
@@ -24,7 +25,9 @@ def test_soft_threshold_is_that_of_torch(values: list[float], a: float) -> None:
     assert torch.equal(soft_threshold(z, a), F.softshrink(z, a) + 0.0)
 
 
-@pytest.mark.system("l1-penalty", "elastic-net")
+@pytest.mark.system("l1-penalty")
+@pytest.mark.system("l1-penalty", "proximal")
+@pytest.mark.system("elastic-net")
 @pytest.mark.parametrize(("alpha", "lam"), [(1.0, 0.8), (0.3, 0.8), (0.0, 0.8), (1.0, 0.0)])
 def test_proximal_is_the_argmin(alpha: float, lam: float) -> None:
     """Over a fine grid; DLD 9.3: of a‖w‖₁, where a = ηλ, not of ‖w‖₁."""
@@ -48,7 +51,7 @@ def descended(proximally: bool, lam: float) -> nn.Linear:
     model = nn.Linear(10, 1).double()
     nn.init.zeros_(model.weight)
     nn.init.zeros_(model.bias)
-    optimizer = (Proximal(0.1, lam) if proximally else SGD(0.1, momentum=0.0)).build(model)
+    optimizer = (ProximalGradient(0.1, lam) if proximally else SGD(0.1, momentum=0.0)).build(model)
     for _ in range(400):
         optimizer.zero_grad()
         loss = (model(x)[:, 0] - y).square().mean() / 2
@@ -57,7 +60,9 @@ def descended(proximally: bool, lam: float) -> nn.Linear:
     return model
 
 
-@pytest.mark.system("l1-penalty", "lasso")
+@pytest.mark.system("l1-penalty")
+@pytest.mark.system("l1-penalty", "subgradient", "proximal")
+@pytest.mark.system("lasso")
 def test_proximal_gives_zeros_and_subgradients_do_not() -> None:
     """MF-A.53: the limit is the lasso of the centred data, seven weights exactly 0."""
     x, y = sparse_problem()
@@ -74,7 +79,7 @@ def test_proximal_gives_zeros_and_subgradients_do_not() -> None:
 @pytest.mark.system("l1-penalty")
 def test_without_penalty_it_is_gradient_descent() -> None:
     ends = []
-    for rule in (Proximal(0.1, 0.0), SGD(0.1, momentum=0.0)):
+    for rule in (ProximalGradient(0.1, 0.0), SGD(0.1, momentum=0.0)):
         torch.manual_seed(0)
         model = nn.Linear(3, 2)
         optimizer = rule.build(model)

@@ -64,6 +64,7 @@ def agree(ours: list[float], theirs: list[float]) -> None:
 
 
 @pytest.mark.system("elementary-decay-schedules")
+@pytest.mark.system("elementary-decay-schedules", "closed-forms")
 def test_elementary_decays_are_torchs() -> None:
     steps = range(60)
     agree([ETA * Constant()(t, 60) for t in steps], [ETA] * 60)
@@ -76,6 +77,7 @@ def test_elementary_decays_are_torchs() -> None:
 
 
 @pytest.mark.system("elementary-decay-schedules")
+@pytest.mark.system("elementary-decay-schedules", "polynomial")
 def test_polynomial_is_the_inverse_power_and_not_torchs_polynomial() -> None:
     ours = [polynomial(t, 0.5, ETA) for t in range(60)]
     agree(ours, [ETA / math.sqrt(1 + t) for t in range(60)])
@@ -85,6 +87,7 @@ def test_polynomial_is_the_inverse_power_and_not_torchs_polynomial() -> None:
 
 
 @pytest.mark.system("elementary-decay-schedules")
+@pytest.mark.system("elementary-decay-schedules", "polynomial")
 def test_robbins_and_monro() -> None:
     """MF-A.45 for α = 1: Σ η grows like log T without end, Σ η² stays below π²/6; for α = 0.3 it does not."""
     t = torch.arange(200_000, dtype=torch.float64)
@@ -98,6 +101,7 @@ def test_robbins_and_monro() -> None:
 
 
 @pytest.mark.system("step-decay")
+@pytest.mark.system("step-decay", "closed-form", "period")
 def test_step_decay_is_torchs() -> None:
     """In steps; a period of 3 epochs of 7 steps is one of 21."""
     theirs = rates(lambda o: lr_scheduler.StepLR(o, 21, gamma=0.1), 100)
@@ -106,12 +110,14 @@ def test_step_decay_is_torchs() -> None:
 
 
 @pytest.mark.system("cosine-annealing")
+@pytest.mark.system("cosine-annealing", "end-points")
 def test_cosine_end_points_and_midpoint() -> None:
     assert [cosine(t, 100, 0.1, 0.001) for t in (0, 50, 100)] == pytest.approx([0.1, 0.0505, 0.001])
     assert cosine(130, 100, 0.1, 0.001) == pytest.approx(0.001)  # it stays at the floor
 
 
 @pytest.mark.system("cosine-warm-restarts")
+@pytest.mark.system("cosine-warm-restarts", "periods")
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_restarts_without_decay_are_torchs(times: int) -> None:
     theirs = rates(lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 10, times, eta_min=0.001), 120)
@@ -121,6 +127,7 @@ def test_restarts_without_decay_are_torchs(times: int) -> None:
 
 
 @pytest.mark.system("cosine-warm-restarts")
+@pytest.mark.system("cosine-warm-restarts", "gamma")
 def test_each_restart_is_lower_by_gamma_and_the_last_period_is_repeated() -> None:
     schedule = WarmRestarts((10, 20), gamma=0.5, floor=0.01)
     assert [schedule(t, 0) for t in (0, 10, 30, 50, 70)] == [1.0, 0.5, 0.25, 0.125, 0.0625]
@@ -133,6 +140,7 @@ def test_each_restart_is_lower_by_gamma_and_the_last_period_is_repeated() -> Non
 
 
 @pytest.mark.system("inverse-sqrt-warmup")
+@pytest.mark.system("inverse-sqrt-warmup", "peak", "scheduler")
 def test_noam() -> None:
     """VOM 12.5: linear to the peak (d w)^−½ = 6.988e-4 at 4000, then t^−½; with torch's scheduler and lr = 1."""
     assert noam(4000, 512, 4000) == pytest.approx((512 * 4000) ** -0.5) == pytest.approx(6.98771243e-4)
@@ -144,7 +152,11 @@ def test_noam() -> None:
     assert max(theirs) == theirs[49]
 
 
-@pytest.mark.system("linear-warmup", "elementary-decay-schedules", "step-decay", "cosine-warm-restarts")
+@pytest.mark.system("linear-warmup")
+@pytest.mark.system("linear-warmup", "wraps")
+@pytest.mark.system("elementary-decay-schedules")
+@pytest.mark.system("step-decay")
+@pytest.mark.system("cosine-warm-restarts")
 @pytest.mark.parametrize("decay", DECAYS, ids=lambda d: type(d).__name__)
 def test_warmup_wraps_any_decay_without_a_jump(decay: Callable[[int, int], float]) -> None:
     """A straight rise to where the decay starts, then the decay itself over the steps that are left."""
@@ -157,6 +169,7 @@ def test_warmup_wraps_any_decay_without_a_jump(decay: Callable[[int, int], float
 
 
 @pytest.mark.system("linear-warmup")
+@pytest.mark.system("linear-warmup", "cosine")
 def test_warmup_in_the_schedule_is_the_wrapped_one() -> None:
     for own, wrapped in (
         (Cosine(10, 0.2), Cosine(0, 0.2)),
@@ -167,6 +180,7 @@ def test_warmup_in_the_schedule_is_the_wrapped_one() -> None:
 
 
 @pytest.mark.system("plateau-decay-on-map")
+@pytest.mark.system("plateau-decay-on-map", "patience")
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(
     st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4, 0.5]), min_size=1, max_size=20),
@@ -186,6 +200,7 @@ def test_plateau_is_torchs(scores: list[float], patience: int, higher: bool) -> 
 
 
 @pytest.mark.system("plateau-decay-on-map")
+@pytest.mark.system("plateau-decay-on-map", "patience")
 def test_a_cut_comes_after_the_patience_only() -> None:
     """MF-C.80 on mAP: larger is better; a gain of no more than the margin, and NaN, is no gain."""
     rule, watch, factors = Plateau(factor=0.1, patience=3), Watch(), []

@@ -26,6 +26,7 @@ from tests.close import close
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "trajectory")
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.floats(0.1, 10), st.floats(0.01, 0.5))
 def test_gradient_descent_is_a_power_of_the_contraction(c: float, lr: float) -> None:
@@ -36,6 +37,7 @@ def test_gradient_descent_is_a_power_of_the_contraction(c: float, lr: float) -> 
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "trajectory")
 def test_on_a_quadratic_the_iterate_is_a_matrix_power() -> None:
     """DLN-A.10: (I − α H)ᵗ θ₀."""
     h = torch.tensor([[3.0, 1.0], [1.0, 2.0]], dtype=torch.float64)
@@ -45,6 +47,7 @@ def test_on_a_quadratic_the_iterate_is_a_matrix_power() -> None:
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "zones")
 def test_zones() -> None:
     names = {0.0: "still", 0.1: "slow", 0.5: "one step", 0.9: "oscillating", 1.0: "alternating", 1.1: "diverging"}
     assert {lr: zone(lr, 2.0) for lr in names} == names
@@ -53,6 +56,7 @@ def test_zones() -> None:
 
 
 @pytest.mark.system("gradient-descent")
+@pytest.mark.system("gradient-descent", "limit")
 def test_at_the_limit_the_iterates_alternate() -> None:
     one = torch.ones(1, dtype=torch.float64)
     path = trajectory(lambda p: torch.optim.SGD(p, 1.0), lambda t: (t**2).sum(), one, 6).theta[:, 0]
@@ -60,6 +64,7 @@ def test_at_the_limit_the_iterates_alternate() -> None:
 
 
 @pytest.mark.system("gradient-window-averaging")
+@pytest.mark.system("gradient-window-averaging", "limits")
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8, 10])
 def test_the_limit_of_the_window_has_radius_one(k: int) -> None:
     close(radius(window_matrix(window_limit(k), k)), 1.0)
@@ -67,6 +72,7 @@ def test_the_limit_of_the_window_has_radius_one(k: int) -> None:
 
 
 @pytest.mark.system("momentum")
+@pytest.mark.system("momentum", "acceleration")
 def test_the_best_rates_are_the_radii() -> None:
     low, high = 4.0, 200.0
     lr, factor = best_descent(low, high)

@@ -12,6 +12,7 @@ from descend.optim.trajectory import trajectory
 
 
 @pytest.mark.system("subgradient-descent")
+@pytest.mark.system("subgradient-descent", "inequality")
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.floats(-5, 5) | st.just(0.0), st.floats(-5, 5), st.sampled_from([torch.abs, torch.relu]))
 def test_autograd_returns_a_subgradient_also_at_the_kink(x: float, y: float, f: object) -> None:
@@ -22,6 +23,7 @@ def test_autograd_returns_a_subgradient_also_at_the_kink(x: float, y: float, f: 
 
 
 @pytest.mark.system("subgradient-descent")
+@pytest.mark.system("subgradient-descent", "schedule")
 def test_the_best_value_converges_where_a_constant_step_bounces() -> None:
     start = torch.tensor([0.95], dtype=torch.float64)
     found = {}
@@ -33,6 +35,7 @@ def test_the_best_value_converges_where_a_constant_step_bounces() -> None:
 
 
 @pytest.mark.system("subgradient-descent")
+@pytest.mark.system("subgradient-descent", "l1")
 def test_an_l1_loss_finds_its_sparse_minimum() -> None:
     """½‖x − a‖² + ‖x‖₁ has its minimum at the soft threshold of a."""
     a = torch.tensor([3.0, 0.5, -2.0], dtype=torch.float64)

@@ -31,12 +31,16 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
+def shrink(recipe: Recipe) -> Recipe:
+    """The same recipe with few examples a step (0 are all of them, as a full-batch optimizer wants)."""
+    return replace(recipe, loop=replace(recipe.loop, batch=min(recipe.loop.batch, 8)))
+
+
 @pytest.mark.parametrize("name", recipes.names())
-def test_resumes_to_the_bit(name: str) -> None:
-    recipe = recipes.get(name)
-    if name == "gpt2-shakespeare":  # the same code at a size for a test
-        recipe = replace(recipe, model=replace(recipe.model, width=20, depth=1), loop=replace(recipe.loop, batch=4))
+def test_builds_what_it_says_and_resumes_to_the_bit(name: str) -> None:
+    recipe = shrink(recipes.get(name))
     run = start(recipe)
+    assert recipe.parameters == sum(p.numel() for p in run.parts.model.parameters())
     for _ in range(2):
         run.advance()
     state = through_json(run.state_dict())
@@ -54,24 +58,9 @@ def test_is_the_same_after_json_and_says_what_it_is(name: str) -> None:
     assert from_json(json.loads(json.dumps(to_json(recipe)))) == recipe
     assert recipe.about
     assert recipe.takes
-    assert recipe.parameters == sum(p.numel() for p in recipe.build().model.parameters())
     assert recipe.loop.watch.split()[0] in ("min", "max")
 
 
 def test_an_unknown_recipe_is_answered_with_the_nearest() -> None:
     with pytest.raises(Mistake, match="Did you mean 'gpt2-pydoc'"):
         recipes.get("gpt2-pydocs")
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"class": "os:system"}, "is not a recipe's class|not part of descend"),
-        ({"class": "subprocess_x:Popen"}, "not part of descend"),
-        ({"class": "descend.engine.protocol:Loop", "stepz": 3}, "no field 'stepz'"),
-        ({"class": "descend.engine.protocol:Loup"}, "does not exist"),
-    ],
-)
-def test_foreign_classes_and_fields_are_refused(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(Mistake, match=message):
-        from_json(values)

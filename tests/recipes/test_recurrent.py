@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+import descend
 from descend import recipes
 from descend.data.text.plain import Text
-from descend.engine.training import mean_scores
+from descend.engine.evaluation import score_set
 from descend.errors import Mistake
-from descend.kinds.sentiment import classify
-from descend.verbs.generate import generate
 from tests.engine.small import text_file, training
 
 
@@ -28,7 +27,10 @@ def small_text(name: str, folder: Path) -> Any:
     )
 
 
-@pytest.mark.system("rnn-task-heads", "att-blstm")
+@pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "sentiment")
+@pytest.mark.system("att-blstm")
+@pytest.mark.system("att-blstm", "trained")
 def test_opinions_are_told_apart_by_their_order(tmp_path: Path) -> None:
     recipe: Any = recipes.get("lstm-sentiment")
     small = replace(recipe.model, embedding=32, width=32, dropout=0.0)
@@ -37,18 +39,22 @@ def test_opinions_are_told_apart_by_their_order(tmp_path: Path) -> None:
     for _ in range(70):
         run.advance()
     with torch.no_grad():
-        assert mean_scores(run.task, recipe.test())["accuracy"] > 0.95
+        assert score_set(run.task, recipe.test())["accuracy"] > 0.95
     run.parts.model.save_pretrained(tmp_path)
     assert run.parts.save_extra is not None
     run.parts.save_extra(tmp_path)
-    first, second = classify(tmp_path, ["the film was good , not bad", "the film was bad , not good"])
-    assert first["positive"] > 0.9
-    assert second["negative"] > 0.9
+    first, second = descend.predict(tmp_path, "the film was good , not bad", "the film was bad , not good", top=1)
+    for found, label in ((first, "positive"), (second, "negative")):
+        (answer,) = found["answers"]
+        assert (answer["label"], answer["probability"] > 0.9) == (label, True)
     assert run.parts.exhibits is not None
     assert [exhibit.kind for exhibit in run.parts.exhibits()] == ["confusion", "table"]
 
 
-@pytest.mark.system("truncated-bptt", "lstm", "gru")
+@pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "stream")
+@pytest.mark.system("lstm")
+@pytest.mark.system("gru")
 @pytest.mark.parametrize("name", ["lstm-pydoc", "gru-chars"])
 def test_a_text_is_learned_and_written(name: str, tmp_path: Path) -> None:
     recipe = small_text(name, tmp_path)
@@ -57,7 +63,7 @@ def test_a_text_is_learned_and_written(name: str, tmp_path: Path) -> None:
     assert losses[-1] < 0.7 * losses[0]
     run.parts.model.save_pretrained(tmp_path / "model")
     run.parts.save_extra(tmp_path / "model")  # type: ignore[misc]
-    text = generate(tmp_path / "model", "the ", tokens=60, temperature=0)
+    text = descend.generate(tmp_path / "model", "the ", tokens=60, temperature=0)
     assert text.startswith("the ")
     assert len(text) > 40
 

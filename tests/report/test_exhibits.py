@@ -10,12 +10,12 @@ import pytest
 import torch
 from PIL import Image
 
-from descend.engine.protocol import Exhibit
-from descend.report.exhibits import section
+from descend.contracts import Exhibit
+from descend.report.exhibits import make_section
 
 
 def shown(kind: str, content: Any) -> str:
-    return section(Exhibit(kind, "Title <1>", content, "a note & more"))
+    return make_section(Exhibit(kind, "Title <1>", content, "a note & more"))
 
 
 def test_a_sample_is_escaped() -> None:
@@ -29,7 +29,7 @@ def test_a_sample_is_escaped() -> None:
 
 def test_confusion_counts_what_is_right() -> None:
     html = shown("confusion", {"labels": ["cat", "<dog>"], "counts": torch.tensor([[8, 2], [1, 9]])})
-    assert "17 of 20 right (85.00%)" in html
+    assert "17 of 20 correct (85.00%)" in html
     assert "&lt;dog&gt;" in html
     assert re.findall(r'dy=".32em">(\d+)<', html) == ["8", "2", "1", "9"]
 
@@ -52,6 +52,14 @@ def test_images_keep_their_pixels() -> None:
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(found[1]))))
     assert (pixels == (images[1] * 255).round()).all()
     assert "&lt;b&gt;" in html
+
+
+def test_a_row_of_a_contact_sheet_stays_one_row() -> None:
+    html = shown("sheet", {"rows": np.zeros((2, 8, 28, 28)), "captions": ["one", "<two>"]})
+    assert html.count("<img") == 16
+    assert "&lt;two&gt;" in html
+    sides = {int(side) for side in re.findall(r"--side:(\d+)px", html)}
+    assert all(8 * side + 7 * 12 <= 976 for side in sides)
 
 
 def test_points_curve_and_table() -> None:

@@ -1,4 +1,4 @@
-"""Regions and predicted against true, as pictures."""
+"""Decision regions, and predicted against true, as plots."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import re
 import numpy as np
 from PIL import Image
 
-from descend.engine.protocol import Exhibit
-from descend.report.exhibits import section
+from descend.contracts import Exhibit
+from descend.report.exhibits import make_section
 
 REGIONS = {
     "x": [0.0, 2.0],
@@ -23,7 +23,7 @@ REGIONS = {
 
 
 def test_regions_are_drawn_upright() -> None:
-    page = section(Exhibit("regions", "Regions", REGIONS))
+    page = make_section(Exhibit("regions", "Regions", REGIONS))
     assert "could not be drawn" not in page
     assert page.count("<circle") == 3
     assert "a &lt;b&gt;" in page
@@ -32,13 +32,13 @@ def test_regions_are_drawn_upright() -> None:
     assert code
     pixels = np.array(Image.open(io.BytesIO(base64.b64decode(code[1]))))
     assert pixels.shape == (3, 2, 4)
-    assert tuple(pixels[2, 0, :3]) == (43, 108, 216)  # the lowest y is the picture's last row
+    assert tuple(pixels[2, 0, :3]) == (43, 108, 216)  # the lowest y is the image's last row
     assert pixels[2, 1, 3] == 0  # where no class leads, nothing is tinted
     assert tuple(pixels[0, 0, :3]) == (214, 104, 32)
 
 
 def test_against_has_its_diagonal() -> None:
-    page = section(Exhibit("against", "Fit", {"true": [1, 2, 4], "predicted": [1.5, 2, 3], "name": "price"}))
+    page = make_section(Exhibit("against", "Fit", {"true": [1, 2, 4], "predicted": [1.5, 2, 3], "name": "price"}))
     assert "could not be drawn" not in page
     assert page.count("<circle") == 3
     assert "true price" in page
@@ -47,5 +47,5 @@ def test_against_has_its_diagonal() -> None:
 
 
 def test_what_does_not_fit_says_so() -> None:
-    assert "could not be drawn" in section(Exhibit("against", "Fit", {"true": [1], "predicted": []}))
-    assert "could not be drawn" in section(Exhibit("regions", "R", {**REGIONS, "lead": [[1.0]]}))
+    assert "could not be drawn" in make_section(Exhibit("against", "Fit", {"true": [1], "predicted": []}))
+    assert "could not be drawn" in make_section(Exhibit("regions", "R", {**REGIONS, "lead": [[1.0]]}))

@@ -1,17 +1,13 @@
-"""The page of a study and the pictures of a sweep, from made-up numbers."""
+"""The page of a study and the learning-rate finder, from made-up numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from descend.engine.lr_range import curve, rate
-from descend.report.decades import decades
 from descend.report.study import write_study
-from descend.report.svg import Series
-from descend.report.sweep import figure, spark, sweep_page
+from descend.report.sweep import draw_figure, draw_spark, make_sweep_page
 
 
 def found() -> dict[str, Any]:
@@ -69,30 +65,19 @@ def test_a_page_without_a_complete_trial(tmp_path: Path) -> None:
     assert "interrupted" in text
 
 
-def test_an_axis_of_magnitudes_and_named_places() -> None:
-    series = [Series("s", [1e-4, 1e-2, 1.0], [1.0, 2.0, 3.0], "line", 0)]
-    drawn = decades(series, labels=("rate", "loss"))
-    xs = [float(pair.split(",")[0]) for pair in drawn.partition('points="')[2].partition('"')[0].split()]
-    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
-    named = decades([Series("s", [0.0, 1.0], [1.0, 2.0], "dots", 0)], places=["one", "<two>"])
-    assert "one" in named
-    assert "&lt;two&gt;" in named
-    assert "nothing was measured" in decades([])
-
-
-def test_pictures_of_a_sweep(tmp_path: Path) -> None:
+def test_the_learning_rate_finder(tmp_path: Path) -> None:
     rates = [rate(t, 99, 1e-6, 10.0) for t in range(100)]
     losses = [3.0 - 2.0 / (1 + (1e-3 / r) ** 2) + (0.0 if r < 0.1 else 50 * (r / 0.1 - 1)) for r in rates]
     made = curve(rates, losses, 100, "diverged")
-    line, arrow, ends = spark(made).splitlines()
+    line, arrow, ends = draw_spark(made).splitlines()
     assert len(line) <= 64
     assert line[arrow.index("^")] in "▃▄▅▆▇"
     assert line[0] in "▄▅▆▇█"
     assert "▁" in line
     assert ends.startswith("1e-06")
-    assert spark(made, unicode=False).isascii()
-    page = sweep_page("<x>", made)
+    assert draw_spark(made, unicode=False).isascii()
+    page = make_sweep_page("<x>", made)
     assert f"{made.suggestion:.3g}" in page
     assert "&lt;x&gt;" in page
-    figure("x", made).savefig(tmp_path / "x.svg")
+    draw_figure("x", made).savefig(tmp_path / "x.svg")
     assert (tmp_path / "x.svg").stat().st_size > 5000

@@ -17,7 +17,10 @@ from tests.close import close
 from tests.sampling.chain import chain, random_chain, tree, words
 
 
-@pytest.mark.system("beam-search", "autoregressive-generation")
+@pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "tree")
+@pytest.mark.system("autoregressive-generation")
+@pytest.mark.system("autoregressive-generation", "greedy")
 def test_the_books_tree() -> None:
     """Two beams keep "nice" and "dog", and find "dog has" (0.36), which greedy search misses (0.20)."""
     found = beam_search(chain(tree()), [[0]], beams=2, tokens=2)[0]
@@ -29,7 +32,9 @@ def test_the_books_tree() -> None:
     assert [words(h.tokens) for h in kept] == [["nice"], ["dog"]]
 
 
+@pytest.mark.system("autoregressive-generation", "greedy")
 @pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "limits")
 def test_one_beam_is_greedy_search() -> None:
     for seed in range(5):
         p, prompts = random_chain(7, seed), [[0], [3, 1], [6]]
@@ -37,7 +42,9 @@ def test_one_beam_is_greedy_search() -> None:
         assert [h[0].tokens for h in found] == generate(chain(p), prompts, 9)
 
 
-@pytest.mark.system("beam-search", "sequence-probability-search")
+@pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "limits")
+@pytest.mark.system("sequence-probability-search")
 @pytest.mark.parametrize(("k", "n"), [(3, 4), (4, 3), (2, 6)])
 def test_enough_beams_are_exhaustive_search(k: int, n: int) -> None:
     """B = K^(N-1): nothing is ever dropped before the last step."""
@@ -51,6 +58,7 @@ def test_enough_beams_are_exhaustive_search(k: int, n: int) -> None:
 
 
 @pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "hypotheses")
 def test_keeping_the_best_b_of_each_first_gives_the_same_beam() -> None:
     """The books' B² against all B K continuations: the same B survive."""
     b, k = 3, 8
@@ -72,6 +80,7 @@ def long_or_short() -> Recompute:
 
 
 @pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "length")
 def test_scores_are_divided_by_the_length() -> None:
     """log 0.4 = -0.92 beats log 0.378 = -0.97; per token -0.92 loses against -0.97 / 3 = -0.32."""
     short = beam_search(long_or_short(), [[0]], beams=3, tokens=6, alpha=0.0, stop=[STOP])[0][0]
@@ -108,6 +117,7 @@ def test_stopping_early_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "transformers")
 def test_batched_is_single(gpt2: GPT2) -> None:
     prompts = [[1, 2, 3, 4], [5], [6, 7]]
     together = beam_search(gpt2.decoder(), prompts, beams=3, tokens=8, stop=[9])
@@ -117,7 +127,9 @@ def test_batched_is_single(gpt2: GPT2) -> None:
         close(torch.tensor([h.score for h in alone]), torch.tensor([h.score for h in found]))
 
 
-@pytest.mark.system("beam-search", "kv-cache")
+@pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "transformers")
+@pytest.mark.system("kv-cache")
 def test_the_cache_follows_the_beams(gpt2: GPT2) -> None:
     prompts = [[1, 2, 3, 4], [5]]
     with torch.no_grad():
@@ -127,6 +139,7 @@ def test_the_cache_follows_the_beams(gpt2: GPT2) -> None:
 
 
 @pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "transformers")
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize("beams", [2, 5])
 def test_is_transformers_beam_search(gpt2: GPT2, theirs: object, alpha: float, beams: int) -> None:

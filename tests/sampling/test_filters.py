@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
-from descend.sampling.filters import GREEDY, Sampler, min_p, temperature, top_k, top_p
+from descend.sampling.filters import GREEDY, TokenSampler, min_p, temperature, top_k, top_p
 from tests.close import close
 
 transformers = pytest.importorskip("transformers")
@@ -24,6 +24,7 @@ def logits(rows: int = 5, v: int = 23) -> Tensor:
 
 
 @pytest.mark.system("temperature-sampling")
+@pytest.mark.system("temperature-sampling", "values")
 @pytest.mark.parametrize(
     ("t", "expected"),
     [
@@ -38,6 +39,7 @@ def test_temperature_flattens_or_sharpens(t: float, expected: list[float]) -> No
 
 
 @pytest.mark.system("temperature-sampling")
+@pytest.mark.system("temperature-sampling", "limits")
 def test_temperature_limits() -> None:
     p = torch.tensor([0.5, 0.4, 0.1], dtype=torch.float64)
     half = torch.tensor([0.5952380952, 0.380952381, 0.02380952381], dtype=torch.float64)
@@ -50,6 +52,7 @@ def test_temperature_limits() -> None:
 
 
 @pytest.mark.system("temperature-sampling")
+@pytest.mark.system("temperature-sampling", "entropy")
 def test_entropy_grows_with_temperature() -> None:
     z, entropies = torch.tensor([2.0, 1.0, 0.0], dtype=torch.float64), []
     for t in (0.1, 1.0, 2.0):
@@ -59,6 +62,7 @@ def test_entropy_grows_with_temperature() -> None:
 
 
 @pytest.mark.system("top-k-sampling")
+@pytest.mark.system("top-k-sampling", "filter")
 def test_top_k_keeps_six_of_ten() -> None:
     for p, mass in ((FLAT, 0.68), (SHARP, 0.99)):
         kept = top_k(p.log(), 6).softmax(-1)
@@ -69,6 +73,7 @@ def test_top_k_keeps_six_of_ten() -> None:
 
 
 @pytest.mark.system("top-k-sampling")
+@pytest.mark.system("top-k-sampling", "filter")
 @pytest.mark.parametrize("k", [1, 2, 7, 23, 100])
 def test_top_k_is_transformers(k: int) -> None:
     z = logits()
@@ -76,6 +81,7 @@ def test_top_k_is_transformers(k: int) -> None:
 
 
 @pytest.mark.system("top-k-sampling")
+@pytest.mark.system("top-k-sampling", "limits")
 def test_top_k_limits() -> None:
     z = logits()
     assert torch.equal(top_k(z, 1).softmax(-1).argmax(-1), z.argmax(-1))
@@ -84,6 +90,7 @@ def test_top_k_limits() -> None:
 
 
 @pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "filter")
 def test_top_p_keeps_nine_or_three() -> None:
     for p, count, mass in ((FLAT, 9, 0.94), (SHARP, 3, 0.97)):
         kept = top_p(p.log(), 0.92).softmax(-1)
@@ -92,6 +99,7 @@ def test_top_p_keeps_nine_or_three() -> None:
 
 
 @pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "exceeds")
 def test_top_p_must_be_exceeded() -> None:
     """Two of four equal tokens reach 0.5 and do not exceed it: the books keep three, transformers two."""
     z = torch.zeros(1, 4, dtype=torch.float64)
@@ -101,6 +109,7 @@ def test_top_p_must_be_exceeded() -> None:
 
 
 @pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "exceeds")
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.8, 0.99])
 def test_top_p_is_transformers_without_ties(p: float) -> None:
     z = logits()
@@ -108,6 +117,7 @@ def test_top_p_is_transformers_without_ties(p: float) -> None:
 
 
 @pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "limits")
 def test_top_p_limits() -> None:
     z = logits()
     kept = top_p(z, 0.0)
@@ -122,15 +132,17 @@ def test_min_p_is_transformers(m: float) -> None:
     close(min_p(z, m).softmax(-1), warpers.MinPLogitsWarper(m)(torch.empty(0), z).softmax(-1))
 
 
-@pytest.mark.system("top-p-sampling", "top-k-sampling")
+@pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "order")
+@pytest.mark.system("top-k-sampling")
 def test_top_k_comes_before_top_p() -> None:
     """The first two of FLAT, renormalised, are 0.53 and 0.47: one of them exceeds 0.52. Of all ten it takes five."""
-    sampler = Sampler(top_k=2, top_p=0.52)
+    sampler = TokenSampler(top_k=2, top_p=0.52)
     assert sampler.filtered(FLAT.log()).isfinite().sum() == 1
     assert top_k(top_p(FLAT.log(), 0.52), 2).isfinite().sum() == 2
 
 
-def frequencies(sampler: Sampler, z: Tensor, draws: int = 20_000) -> Tensor:
+def frequencies(sampler: TokenSampler, z: Tensor, draws: int = 20_000) -> Tensor:
     drawn = sampler.draw(z.expand(draws, -1), torch.Generator().manual_seed(7))
     return torch.bincount(drawn, minlength=len(z)).double()
 
@@ -142,15 +154,22 @@ def chance(counts: Tensor, p: Tensor) -> float:
 
 
 SAMPLERS = {
-    "ancestral": (Sampler(), FLAT),
-    "temperature": (Sampler(temperature=0.5), FLAT**2 / (FLAT**2).sum()),
-    "top-k": (Sampler(top_k=3), torch.cat([FLAT[:3] / FLAT[:3].sum(), torch.zeros(7)])),
-    "top-p": (Sampler(top_p=0.85), torch.cat([FLAT[:8] / FLAT[:8].sum(), torch.zeros(2)])),
-    "min-p": (Sampler(min_p=0.6), torch.cat([FLAT[:3] / FLAT[:3].sum(), torch.zeros(7)])),
+    "ancestral": (TokenSampler(), FLAT),
+    "temperature": (TokenSampler(temperature=0.5), FLAT**2 / (FLAT**2).sum()),
+    "top-k": (TokenSampler(top_k=3), torch.cat([FLAT[:3] / FLAT[:3].sum(), torch.zeros(7)])),
+    "top-p": (TokenSampler(top_p=0.85), torch.cat([FLAT[:8] / FLAT[:8].sum(), torch.zeros(2)])),
+    "min-p": (TokenSampler(min_p=0.6), torch.cat([FLAT[:3] / FLAT[:3].sum(), torch.zeros(7)])),
 }
 
 
-@pytest.mark.system("ancestral-sampling", "temperature-sampling", "top-k-sampling", "top-p-sampling")
+@pytest.mark.system("ancestral-sampling")
+@pytest.mark.system("ancestral-sampling", "frequencies")
+@pytest.mark.system("temperature-sampling")
+@pytest.mark.system("temperature-sampling", "frequencies")
+@pytest.mark.system("top-k-sampling")
+@pytest.mark.system("top-k-sampling", "frequencies")
+@pytest.mark.system("top-p-sampling")
+@pytest.mark.system("top-p-sampling", "frequencies")
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_frequencies_are_the_probabilities(name: str) -> None:
     sampler, p = SAMPLERS[name]
@@ -161,9 +180,10 @@ def test_frequencies_are_the_probabilities(name: str) -> None:
 
 
 @pytest.mark.system("ancestral-sampling")
+@pytest.mark.system("ancestral-sampling", "seed")
 def test_the_seed_decides() -> None:
     z = logits(rows=50)
-    first, again, other = (Sampler().draw(z, torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    first, again, other = (TokenSampler().draw(z, torch.Generator().manual_seed(s)) for s in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
@@ -180,4 +200,4 @@ def test_the_seed_decides() -> None:
 )
 def test_impossible_values_are_named(values: dict[str, float], message: str) -> None:
     with pytest.raises(Mistake, match=message):
-        Sampler(**values)  # type: ignore[arg-type]
+        TokenSampler(**values)  # type: ignore[arg-type]

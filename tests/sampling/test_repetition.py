@@ -15,7 +15,7 @@ from descend.metrics.repetition import distinct, loop_length
 from descend.models.gpt2 import GPT2, TINY
 from descend.sampling.contrastive import contrastive_search
 from descend.sampling.decoder import Recompute
-from descend.sampling.filters import GREEDY, Sampler, penalise
+from descend.sampling.filters import GREEDY, TokenSampler, penalise
 from descend.sampling.generate import generate
 from descend.sampling.stop import until
 from tests.close import close
@@ -31,6 +31,7 @@ def small() -> GPT2:
 
 
 @pytest.mark.system("likelihood-trap")
+@pytest.mark.system("likelihood-trap", "remedies")
 def test_the_penalty_is_transformers() -> None:
     from transformers import RepetitionPenaltyLogitsProcessor
 
@@ -42,14 +43,15 @@ def test_the_penalty_is_transformers() -> None:
 
 
 @pytest.mark.system("likelihood-trap")
+@pytest.mark.system("likelihood-trap", "remedies")
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_generation_with_a_penalty_is_transformers_or_its_own_loop(temperature: float, tmp_path: Path) -> None:
     model = small()
     prompts = [[5, 6, 7], [9, 8, 7, 6, 5]]
-    sampler = Sampler(temperature, repetition=1.5)
+    sampler = TokenSampler(temperature, repetition=1.5)
     ours = generate(model.decoder(), prompts, tokens=12, sampler=sampler, seed=4)
     assert ours == generate(Recompute(model, 24), prompts, tokens=12, sampler=sampler, seed=4), "cache on or off"
-    assert ours != generate(model.decoder(), prompts, tokens=12, sampler=Sampler(temperature), seed=4)
+    assert ours != generate(model.decoder(), prompts, tokens=12, sampler=TokenSampler(temperature), seed=4)
     if temperature == 0:
         from transformers import AutoModelForCausalLM
 
@@ -66,7 +68,7 @@ def test_generation_with_a_penalty_is_transformers_or_its_own_loop(temperature: 
 def test_penalised_draws_follow_the_penalised_distribution() -> None:
     z = torch.tensor([[1.0, -0.5, 0.3, 2.0]])
     seen = torch.tensor([[True, True, False, False]])
-    sampler = Sampler(repetition=2.0)
+    sampler = TokenSampler(repetition=2.0)
     draws = sampler.draw(z.expand(20_000, -1), torch.Generator().manual_seed(0), seen.expand(20_000, -1))
     counts = draws.bincount(minlength=4).numpy()
     p = torch.tensor([0.5, -1.0, 0.3, 2.0]).softmax(-1).double()
@@ -78,7 +80,7 @@ def test_penalised_draws_follow_the_penalised_distribution() -> None:
 
 def test_a_penalty_of_nothing_is_refused() -> None:
     with pytest.raises(Mistake, match="repetition is 0"):
-        Sampler(repetition=0.0)
+        TokenSampler(repetition=0.0)
 
 
 @given(
@@ -116,6 +118,7 @@ def states(model: GPT2, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tenso
 
 
 @pytest.mark.system("likelihood-trap")
+@pytest.mark.system("likelihood-trap", "remedies")
 def test_contrastive_search_is_its_equation() -> None:
     model = small()
     found = contrastive_search(lambda t: states(model, t), [3, 4], tokens=5, k=3, alpha=0.6)
@@ -132,6 +135,7 @@ def test_contrastive_search_is_its_equation() -> None:
 
 
 @pytest.mark.system("likelihood-trap")
+@pytest.mark.system("likelihood-trap", "remedies")
 @pytest.mark.parametrize(("k", "alpha"), [(1, 0.6), (5, 0.0)])
 def test_contrastive_search_without_contrast_is_greedy(k: int, alpha: float) -> None:
     model = small()
@@ -142,6 +146,7 @@ def test_contrastive_search_without_contrast_is_greedy(k: int, alpha: float) -> 
 
 
 @pytest.mark.system("likelihood-trap")
+@pytest.mark.system("likelihood-trap", "distinct")
 def test_distinct_n_grams_and_loops() -> None:
     assert distinct("abcabc", 1) == 3 / 6
     assert distinct("abcabc", 2) == 3 / 5

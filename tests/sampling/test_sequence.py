@@ -17,6 +17,7 @@ from tests.sampling.chain import chain, random_chain, tree, words
 
 
 @pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "chain-rule")
 def test_the_chain_rule_of_the_cat_sat() -> None:
     """p(The cat sat) = 0.05 · 0.02 · 0.15 = 0.00015"""
     p = torch.tensor([[0.05, 0.95], [0.02, 0.98], [0.15, 0.85]], dtype=torch.float64)
@@ -26,6 +27,7 @@ def test_the_chain_rule_of_the_cat_sat() -> None:
 
 
 @pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "chain-rule")
 def test_padding_counts_nothing() -> None:
     logits = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     tokens = torch.tensor([[1, 2, 3, 0, 0], [4, 5, 6, 1, 2]])
@@ -36,6 +38,7 @@ def test_padding_counts_nothing() -> None:
 
 
 @pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "brute-force")
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_exhaustive_search_is_enumeration(n: int) -> None:
     k, p = 4, random_chain(4, seed=n)
@@ -48,7 +51,10 @@ def test_exhaustive_search_is_enumeration(n: int) -> None:
     close(torch.tensor(log_p, dtype=torch.float64), scores.max())
 
 
-@pytest.mark.system("sequence-probability-search", "beam-search")
+@pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "brute-force")
+@pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "tree")
 def test_the_books_tree() -> None:
     best, log_p = exhaustive_search(chain(tree()), [[0]], 2)
     assert words(best) == ["dog", "has"]
@@ -56,6 +62,7 @@ def test_the_books_tree() -> None:
 
 
 @pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "order")
 def test_brute_force_beats_beam_and_beam_beats_greedy() -> None:
     """The first always; the second usually: never less here, and more in a quarter of these chains."""
     better = 0
@@ -81,7 +88,10 @@ class Counting(Recompute):
         return logits
 
 
-@pytest.mark.system("sequence-probability-search", "beam-search")
+@pytest.mark.system("sequence-probability-search")
+@pytest.mark.system("sequence-probability-search", "costs")
+@pytest.mark.system("beam-search")
+@pytest.mark.system("beam-search", "hypotheses")
 def test_costs_of_the_three_searches() -> None:
     """K = 3, N = 2, B = 2: greedy scores K N = 6; beam B K = 6 in its last step, not B² = 4; there are K^N = 9."""
     table = random_chain(3, seed=0).log()

@@ -14,6 +14,7 @@ from tests.close import close
 
 
 @pytest.mark.system("autoregressive-factorization")
+@pytest.mark.system("autoregressive-factorization", "table")
 def test_the_table_is_a_sorted_distribution() -> None:
     z = torch.randn(61, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     names = [f"w{i}" for i in range(61)]
@@ -24,7 +25,10 @@ def test_the_table_is_a_sorted_distribution() -> None:
     assert rows_that_differ({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5}) == ["b", "c"]
 
 
-@pytest.mark.system("autoregressive-factorization", "causal-lm-loss")
+@pytest.mark.system("autoregressive-factorization")
+@pytest.mark.system("autoregressive-factorization", "chain-rule", "sum-to-one")
+@pytest.mark.system("causal-lm-loss")
+@pytest.mark.system("causal-lm-loss", "start")
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_all_sequences_of_a_length_sum_to_one(length: int) -> None:
     """A GPT over four tokens after a start token: 4^T sequences."""

@@ -6,8 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import as_loss
 from descend.engine.distributed import World
-from descend.engine.protocol import Loop, Parts
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.training import Training
 from descend.losses.adversarial import discriminator_loss, non_saturating, saturating
 from descend.optim.rules import SGD
@@ -43,7 +45,7 @@ def batch(n: int = 8) -> dict[str, Tensor]:
 
 def test_d_then_g_each_with_its_loss() -> None:
     game, given = task(), batch()
-    players, losses = zip(*((player, loss()) for player, loss in game.moves(given)), strict=True)
+    players, losses = zip(*((player, as_loss(loss()).total()) for player, loss, _ in game.moves(given)), strict=True)
     assert players == ("d", "g")
     real, fake = game.d(given["x"]), game.d(game.g(given["z"]))
     close(losses[0], discriminator_loss(real, fake))
@@ -52,7 +54,7 @@ def test_d_then_g_each_with_its_loss() -> None:
 
 def test_d_may_move_more_often_each_time_on_its_own_part() -> None:
     game, given = task(d_moves=2), batch()
-    seen = [(player, loss()) for player, loss in game.moves(given)]
+    seen = [(player, as_loss(loss()).total()) for player, loss, _ in game.moves(given)]
     assert [player for player, _ in seen] == ["d", "d", "g"]
     for i, rows in enumerate((slice(0, 4), slice(4, 8))):
         close(seen[i][1], discriminator_loss(game.d(given["x"][rows]), game.d(game.g(given["z"][rows]))))
@@ -62,16 +64,16 @@ def test_d_may_move_more_often_each_time_on_its_own_part() -> None:
 def test_d_teaches_nothing_to_g_in_its_own_move() -> None:
     """Real examples have no part in G's gradient, and D's loss none at all."""
     game, given = task(), batch()
-    _, loss = next(game.moves(given))
-    loss().backward()
+    _, loss, _ = next(game.moves(given))
+    as_loss(loss()).total().backward()
     assert all(p.grad is None for p in game.g.parameters())
     other = {**given, "x": given["x"] + 5}
     grads = []
     for b in (given, other):
         game.zero_grad()
-        *_, (player, loss) = game.moves(b)
+        *_, (player, loss, _) = game.moves(b)
         assert player == "g"
-        loss().backward()
+        as_loss(loss()).total().backward()
         grads.append(game.g.weight.grad.clone())
     assert torch.equal(*grads)
 
@@ -100,8 +102,8 @@ def step(module: nn.Module, lr: float, loss: Tensor) -> None:
 def test_the_generators_loss_can_be_exchanged() -> None:
     game, given = task(), batch()
     game.generator_loss = saturating
-    *_, (_, loss) = game.moves(given)
-    close(loss(), saturating(game.d(game.g(given["z"]))))
+    *_, (_, loss, _) = game.moves(given)
+    close(as_loss(loss()).total(), saturating(game.d(game.g(given["z"]))))
 
 
 def test_score_judges_what_g_makes() -> None:

@@ -23,8 +23,8 @@ def task() -> Classify:
 def test_one_move_whose_closure_can_be_called_again() -> None:
     given, one = batch(), task()
     moves = list(one.moves(given))
-    assert [player for player, _ in moves] == ["model"]
-    loss = moves[0][1]
+    assert [move.player for move in moves] == ["model"]
+    loss = moves[0].loss
     close(loss(), nn.functional.cross_entropy(one.model(given["x"]), given["y"]))
     before = loss()
     with torch.no_grad():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from descend.losses.contrastive import n_pair
 from descend.models.clip import TINY, Clip
-from descend.tasks.contrastive import COLDEST, Contrastive, alike
+from descend.tasks.contrastive import COLDEST, Contrastive, number_texts
 from tests.close import close
 
 
@@ -26,7 +26,8 @@ def clip() -> Clip:
     return Clip(TINY)
 
 
-@pytest.mark.system("clip", "clip-contrastive-loss")
+@pytest.mark.system("clip")
+@pytest.mark.system("clip-contrastive-loss")
 def test_the_loss_is_the_mean_over_pairs_and_the_scale_is_bounded() -> None:
     model, b = clip(), batch()
     torch.nn.init.constant_(model.scale, 6.0)
@@ -38,14 +39,14 @@ def test_the_loss_is_the_mean_over_pairs_and_the_scale_is_bounded() -> None:
 
 
 def list_of_moves(model: Clip, b: dict[str, Tensor]) -> list[tuple[str, Tensor]]:
-    return [(player, closure()) for player, closure in Contrastive(model).moves(b)]
+    return [(move.player, move.value().total()) for move in Contrastive(model).moves(b)]
 
 
 @pytest.mark.system("clip")
 def test_scores_are_per_pair_and_twins_count() -> None:
     model, b = clip(), batch()
     b["tokens"][3] = b["tokens"][1]
-    assert alike(b["tokens"])[1] == alike(b["tokens"])[3]
+    assert number_texts(b["tokens"])[1] == number_texts(b["tokens"])[3]
     with torch.no_grad():
         found = Contrastive(model).score(b)
     assert set(found) == {"loss", "recall"}

@@ -25,12 +25,12 @@ def test_the_loss_and_a_teacher_that_stays() -> None:
     task.train()
     before = {k: v.clone() for k, v in task.teacher.state_dict().items()}
     rule = torch.optim.AdamW(task.model.parameters(), 3e-3)
-    ((player, loss),) = task.moves(batch)
+    ((player, loss, _),) = task.moves(batch)
     told = task.teacher(batch["x"])
     close(loss(), hard_distillation(*task.model.both(batch["x"]), told, batch["y"]).mean())
     assert player == "model"
     for _ in range(60):
-        for _, loss in task.moves(batch):
+        for _, loss, _ in task.moves(batch):
             rule.zero_grad()
             loss().backward()
             rule.step()

@@ -43,7 +43,7 @@ def transitions(b: int = 12, draw: int = 0) -> dict[str, Tensor]:
 
 def step(task: DQN, batch: dict[str, Tensor], lr: float = 0.1) -> None:
     """The engine's loop, for one player and plain gradient descent."""
-    for player, closure in task.moves(batch):
+    for player, closure, _ in task.moves(batch):
         assert player in task.players
         parameters = list(task.q.parameters())
         gradients = torch.autograd.grad(closure(), parameters)
@@ -61,7 +61,7 @@ def test_loss_is_the_mean_square_of_the_one_step_error() -> None:
         best = max(task.target(batch["next"][i]).tolist())
         y = batch["reward"][i].item() + (0.0 if i % 4 == 0 else 0.9 * best)
         total += (y - task.q(batch["observation"][i])[batch["action"][i]].item()) ** 2
-    (move,) = (closure() for _, closure in task.moves(batch))
+    (move,) = (closure() for _, closure, _ in task.moves(batch))
     close(move, torch.tensor(total / 12, dtype=torch.float64))
 
 
@@ -74,7 +74,7 @@ def test_the_target_carries_no_gradient() -> None:
     best = task.q(batch["next"]).amax(-1).detach()
     y = batch["reward"] + 0.9 * torch.where(batch["terminated"], 0.0, best)
     plain = torch.autograd.grad(td_loss(task.q(batch["observation"]), batch["action"], y), list(task.q.parameters()))
-    for _, closure in task.moves(batch):
+    for _, closure, _ in task.moves(batch):
         closure().backward()
     for p, g in zip(task.q.parameters(), plain, strict=True):
         close(p.grad, g)

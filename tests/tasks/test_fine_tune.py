@@ -61,12 +61,13 @@ def spans(n: int, seed: int) -> dict[str, Tensor]:
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "tagging")
 def test_a_tagger_learns_from_its_neighbours() -> None:
     torch.manual_seed(0)
     task = TagTokens(BertForTokenClassification(CONFIG))
     b = tags(50, 0)
     logits = task.model(b["x"], b["mask"])
-    [(_, loss)] = task.moves(b)
+    [(_, loss, _)] = task.moves(b)
     close(loss(), F.cross_entropy(logits.transpose(1, 2), torch.where(b["at"], b["y"], -100)))
     train(task, (tags(48, step) for step in range(90)), lr=8e-3)
     with torch.no_grad():
@@ -74,12 +75,13 @@ def test_a_tagger_learns_from_its_neighbours() -> None:
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "span")
 def test_answers_are_found() -> None:
     torch.manual_seed(0)
     task = FindSpan(BertForQuestionAnswering(CONFIG), longest=3)
     b = spans(50, 0)
     start, end = task.model(b["x"], b["mask"], b["segments"])
-    [(_, loss)] = task.moves(b)
+    [(_, loss, _)] = task.moves(b)
     close(loss(), (F.cross_entropy(start, b["y"][:, 0]) + F.cross_entropy(end, b["y"][:, 1])) / 2)
     train(task, (spans(48, step) for step in range(110)), lr=8e-3)
     with torch.no_grad():
@@ -89,6 +91,7 @@ def test_answers_are_found() -> None:
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "pairs")
 def test_pairs_are_classified_with_their_segments() -> None:
     """Is the second text's word an even one? It stands at place 3 or 4, and the segments say where."""
     torch.manual_seed(0)
@@ -109,7 +112,11 @@ def test_pairs_are_classified_with_their_segments() -> None:
         assert task.score(blind)["accuracy"].mean() < 0.85
 
 
-@pytest.mark.system("encoder-fine-tuning-heads", "bert", "mlm")
+@pytest.mark.system("encoder-fine-tuning-heads")
+@pytest.mark.system("encoder-fine-tuning-heads", "classification", "against-scratch")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "fine-tuned")
+@pytest.mark.system("mlm")
 def test_a_pre_trained_encoder_beats_a_new_one() -> None:
     """Few labelled texts of three words a topic; the test texts have none of those words, but pre-training saw them."""
     corrupt = Corruption(Masking(), VOCAB, MASK, (PAD, CLS, SEP, MASK))

@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from descend.contracts import as_loss
 from descend.data.streams.arrays import Shuffled
-from descend.data.text.masking import Corruption, Dynamic, Masking, masked
+from descend.data.text.masking import Corruption, Dynamic, Masking, mask_arrays
 from descend.metrics.by_frequency import accuracy_by_frequency
 from descend.models.bert import TINY, BertForMaskedLM, BertForPreTraining
 from descend.models.roberta import TINY as TINY_ROBERTA
@@ -35,10 +36,14 @@ def pairs(n: int, seed: int) -> dict[str, Tensor]:
     second = torch.where(follows[:, None], same, b[:, 1:])
     x = torch.cat([a, torch.full((n, 1), SEP), second], dim=1)
     segments = torch.cat([torch.zeros(n, 8), torch.ones(n, 6)], dim=1).long()
-    return masked({"x": x, "segments": segments, "follows": (~follows).long()}, CORRUPT, seed)
+    return mask_arrays({"x": x, "segments": segments, "follows": (~follows).long()}, CORRUPT, seed)
 
 
-@pytest.mark.system("mlm", "next-sentence-prediction", "bert")
+@pytest.mark.system("mlm")
+@pytest.mark.system("next-sentence-prediction")
+@pytest.mark.system("next-sentence-prediction", "joint")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "joint")
 def test_loss_and_scores_are_torchs() -> None:
     torch.manual_seed(0)
     b = pairs(9, 0)
@@ -47,8 +52,8 @@ def test_loss_and_scores_are_torchs() -> None:
         words, follows = task.model(b["x"], None, b["segments"])
     labels = torch.where(b["at"], b["y"], -100)
     expected = F.cross_entropy(words.transpose(1, 2), labels), F.cross_entropy(follows, b["follows"])
-    [(_, loss)] = task.moves(b)
-    close(loss(), expected[0] + 0.5 * expected[1])
+    [(_, loss, _)] = task.moves(b)
+    close(as_loss(loss()).total(), expected[0] + 0.5 * expected[1])
     scores = task.score(b)
     close(scores["loss"].mean(), expected[0])
     close(scores["next_loss"].mean(), expected[1])
@@ -56,25 +61,30 @@ def test_loss_and_scores_are_torchs() -> None:
     assert abs(float(expected[1]) - math.log(2)) < 0.05  # at the start a guess
 
 
-@pytest.mark.system("roberta", "bert", "next-sentence-prediction")
+@pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "no-next-sentence")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "joint")
+@pytest.mark.system("next-sentence-prediction")
 def test_without_next_sentences_it_is_masked_language_modelling() -> None:
     torch.manual_seed(0)
     b = pairs(9, 0)
     both = BertForPreTraining(CONFIG).eval()
     alone = BertForMaskedLM(CONFIG).eval()
     take_over(alone, both, ("embed", "encoder", "masked"))
-    [(_, joint)] = MaskedAndNext(both, weight=0.0).moves({**b, "segments": torch.zeros_like(b["segments"])})
-    [(_, only)] = MaskedLanguage(alone).moves(b)
-    close(joint(), only())
+    [(_, joint, _)] = MaskedAndNext(both, weight=0.0).moves({**b, "segments": torch.zeros_like(b["segments"])})
+    [(_, only, _)] = MaskedLanguage(alone).moves(b)
+    close(as_loss(joint()).total(), as_loss(only()).total())
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "nothing-chosen")
 def test_a_batch_in_which_nothing_is_masked() -> None:
     b = {**pairs(2, 0), "at": torch.zeros(2, 14, dtype=torch.bool)}
     task = MaskedLanguage(BertForMaskedLM(CONFIG))
-    [(_, loss)] = task.moves(b)
-    loss().backward()
-    assert loss() == 0
+    [(_, loss, _)] = task.moves(b)
+    as_loss(loss()).total().backward()
+    assert as_loss(loss()).total() == 0
     assert task.score(b)["loss"].shape == (0,)
 
 
@@ -83,14 +93,18 @@ def stream(steps: int, seed: int) -> Iterator[dict[str, Tensor]]:
     return (next(inner) for _ in range(steps))
 
 
-@pytest.mark.system("mlm", "roberta")
+@pytest.mark.system("bert", "unigram")
+@pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "frequency")
+@pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "trained")
 def test_learns_to_read_the_context() -> None:
     """Below the entropy of a guess by frequency (log 36), near log 12: the topic is read from the other words."""
     torch.manual_seed(0)
     model = RobertaForMaskedLM(replace(TINY_ROBERTA, vocab=VOCAB, depth=1, pad=PAD))
     task = MaskedLanguage(model)
     train(task, stream(90, 1), lr=5e-3)
-    valid = masked({"x": texts(300, 11, 99)[0]}, CORRUPT, 0)
+    valid = mask_arrays({"x": texts(300, 11, 99)[0]}, CORRUPT, 0)
     with torch.no_grad():
         task.eval()
         scores = task.score(valid)
@@ -108,7 +122,10 @@ def test_learns_to_read_the_context() -> None:
     assert few * rare + many * frequent == pytest.approx(float(scores["accuracy"].sum()))
 
 
-@pytest.mark.system("next-sentence-prediction", "bert")
+@pytest.mark.system("next-sentence-prediction")
+@pytest.mark.system("next-sentence-prediction", "joint")
+@pytest.mark.system("bert")
+@pytest.mark.system("bert", "joint")
 def test_joint_pre_training_lowers_both_losses() -> None:
     torch.manual_seed(0)
     task = MaskedAndNext(BertForPreTraining(CONFIG))

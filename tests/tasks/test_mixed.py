@@ -25,14 +25,15 @@ def task(*ways: MixUp | CutMix) -> ClassifyMixed:
     return ClassifyMixed(nn.Sequential(nn.Flatten(), nn.Linear(108, 4)), 4, ways)
 
 
+@pytest.mark.system("mixup-and-cutmix", "training")
 def test_the_loss_is_that_of_the_mixed_batch() -> None:
     mixed = task(MixUp(1.0))
     torch.manual_seed(5)
-    x, y = mixed.mixed(BATCH)
+    x, y = mixed.mix(BATCH)
     close(y.sum(1), torch.ones(8))
     assert ((y > 0).sum(1) <= 2).all()
     torch.manual_seed(5)
-    [(player, loss)] = mixed.moves(BATCH)
+    [(player, loss, _)] = mixed.moves(BATCH)
     assert player == "model"
     log_p = mixed.model(x).log_softmax(-1)
     close(loss(), -(y * log_p).sum(1).mean())
@@ -44,17 +45,18 @@ def test_a_step_draws_what_its_random_state_says() -> None:
     found = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        found.append(mixed.mixed(BATCH)[0])
+        found.append(mixed.mix(BATCH)[0])
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
 
 
+@pytest.mark.system("mixup-and-cutmix", "training")
 def test_both_ways_come() -> None:
     """A pasted pixel is one of the batch's own, a mixed one is not."""
     mixed, own = task(MixUp(1.0), CutMix(1.0)), 0
     for seed in range(40):
         torch.manual_seed(seed)
-        x, _ = mixed.mixed(BATCH)
+        x, _ = mixed.mix(BATCH)
         own += bool(torch.isin(x, BATCH["x"]).all())
     assert 8 < own < 32
 

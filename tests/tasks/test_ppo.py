@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import as_loss
 from descend.models.actor_critic import ActorCritic, ActorCriticConfig
 from descend.models.gaussian_actor_critic import GaussianActorCritic, GaussianActorCriticConfig
 from descend.ops.actions import Categorical, Gaussian
@@ -83,8 +85,8 @@ def test_the_first_gradient_is_the_policy_gradient() -> None:
     task, batch = make(numbers), rollout()
     a, v = advantages(task, batch)
     target, scaled = a + v, (a - a.mean()) / (a.std() + 1e-8)
-    (closure,) = (loss_fn for _, loss_fn in task.moves(seen(task, batch)))
-    ours = torch.autograd.grad(closure(), list(task.policy.parameters()))
+    (closure,) = (loss_fn for _, loss_fn, _ in task.moves(seen(task, batch)))
+    ours = torch.autograd.grad(as_loss(closure()).total(), list(task.policy.parameters()))
     logits, value = task.policy(batch["observation"].flatten(0, 1))
     log_p = logits.log_softmax(-1)
     taken = log_p.gather(-1, batch["action"].flatten()[:, None]).squeeze(-1)
@@ -112,9 +114,9 @@ def orders(draw: int, seed: int = 0) -> list[list[float]]:
     task = PPO(policy, Categorical, NUMBERS, nobody, seed)
     batch = {k: v.float() if v.is_floating_point() else v for k, v in rollout(draw=draw).items()}
     batch["observation"] = torch.arange(40.0).view(4, 10, 1)
-    for player, closure in task.moves(seen(task, batch)):
+    for player, closure, _ in task.moves(seen(task, batch)):
         assert player == "policy"
-        closure()
+        as_loss(closure()).total()
     return policy.seen[2:]  # after the two looks back
 
 
@@ -137,8 +139,9 @@ def test_slices_of_the_environments_are_slices_of_every_minibatch() -> None:
     halves = [{name: x[:2] for name, x in batch.items()}, {name: x[2:] for name, x in batch.items()}]
     together = zip(task.moves(batch), *(task.moves(half) for half in halves), strict=True)
     count = 0
-    for (_, whole), (_, first), (_, second) in together:
-        close(whole(), (first() + second()) / 2)
+    for whole, first, second in together:
+        halved = (first.value().total() + second.value().total()) / 2
+        close(whole.value().total(), halved)
         count += 1
     assert count == 12
 
@@ -171,9 +174,9 @@ def learn(task: PPO, reward: Callable[[Tensor], Tensor], rounds: int, lr: float)
             "draw": torch.full((256,), draw),
             "ids": torch.zeros(256, dtype=torch.long),
         }
-        for _, closure in task.moves(seen(task, batch)):
+        for _, closure, _ in task.moves(seen(task, batch)):
             opt.zero_grad()
-            closure().backward()
+            as_loss(closure()).total().backward()
             opt.step()
 
 
@@ -202,3 +205,32 @@ def test_learns_a_continuous_action() -> None:
         away = (task.greedy(torch.randn(50, 3)) - best).norm(dim=-1)
     assert away.mean() < 0.1  # it starts at 1.1
     assert (model.log_sigma.exp() < 0.3).all()  # it starts at 1
+
+
+@pytest.mark.system("ppo")
+def test_what_is_told_beside_the_loss() -> None:
+    """Before the first step nothing has moved; after large ones the KL and the clipped share have."""
+    task, batch = make(Proximal(epochs=6, minibatches=1, entropy=0.01)), rollout()
+    optim, told = torch.optim.SGD(task.policy.parameters(), 3.0), []
+    for move in task.moves(seen(task, batch)):
+        found = move.value()
+        told.append({name: float(value) for name, value in found.told.items()})
+        assert set(found.terms) == {"policy", "value", "entropy"}
+        optim.zero_grad()
+        found.total().backward()
+        optim.step()
+    assert set(told[0]) == {"entropy", "approximate_kl", "clip_fraction", "explained_variance"}
+    assert told[0]["approximate_kl"] == pytest.approx(0, abs=1e-12)
+    assert told[0]["clip_fraction"] == 0
+    assert 0 < told[0]["entropy"] <= math.log(2)
+    assert max(row["approximate_kl"] for row in told) > 1e-3
+    assert max(row["clip_fraction"] for row in told) > 0
+
+
+@pytest.mark.system("ppo")
+def test_the_order_of_the_steps_belongs_to_seed_batch_and_environment() -> None:
+    base, *others = orders(draw=0), orders(draw=1), orders(draw=0, seed=1)
+    assert all(other != base for other in others)
+    assert orders(draw=0) == base
+    rows = [[step for step in base[0] if step // 10 == i] for i in range(4)]
+    assert len({tuple(step % 10 for step in row) for row in rows}) > 1  # every environment has its own order

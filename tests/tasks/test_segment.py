@@ -7,9 +7,10 @@ import torch
 from sklearn.metrics import jaccard_score
 from torch import Tensor, nn
 
+from descend.contracts import as_loss
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, one_object
-from descend.engine.training import mean_scores
+from descend.engine.evaluation import score_set
 from descend.losses.segmentation import VOID, dice_loss, mask_cross_entropy
 from descend.models.unet import UNet, UNetConfig
 from descend.tasks.segment import Segment
@@ -38,9 +39,9 @@ def cut(whole: dict[str, Tensor], *sizes: int) -> list[dict[str, Tensor]]:
 @torch.no_grad()
 def test_mean_iou_is_that_of_all_pixels_for_any_batching() -> None:
     one, whole = task(), batch()
-    found = mean_scores(one, [whole])
+    found = score_set(one, [whole])
     for parts in (cut(whole, 1, 5), cut(whole, 2, 3, 1)):
-        again = mean_scores(one, parts)
+        again = score_set(one, parts)
         assert again.keys() == found.keys() == {"loss", "accuracy", "mean_iou"}
         close(torch.tensor(list(again.values())), torch.tensor(list(found.values())))
     answer, keep = one.model(whole["x"]).argmax(1), whole["y"] != VOID
@@ -54,11 +55,11 @@ def test_the_move_is_the_mean_of_the_images_losses(dice: float) -> None:
     one, whole = task(dice), batch()
     logits = one.model(whole["x"])
     expected = mask_cross_entropy(logits, whole["y"], one.weight) + dice * dice_loss(logits, whole["y"])
-    [(player, closure)] = list(one.moves(whole))
+    [(player, closure, _)] = list(one.moves(whole))
     assert player == "model"
-    close(closure(), expected.mean())
-    halves = [next(one.moves(part))[1]() for part in cut(whole, 3, 3)]
-    close(sum(halves) / 2, closure())
+    close(as_loss(closure()).total(), expected.mean())
+    halves = [next(one.moves(part)).value().total() for part in cut(whole, 3, 3)]
+    close(sum(halves) / 2, as_loss(closure()).total())
 
 
 def test_a_model_without_padding_answers_for_the_middle() -> None:
@@ -66,13 +67,14 @@ def test_a_model_without_padding_answers_for_the_middle() -> None:
     whole = {"x": torch.randn(2, 3, 32, 36), "y": torch.randint(4, (2, 32, 36))}
     logits = one.model(whole["x"])
     assert logits.shape == (2, 4, 16, 20)
-    close(next(one.moves(whole))[1](), mask_cross_entropy(logits, whole["y"][:, 8:24, 8:28], one.weight).mean())
-    assert mean_scores(one, [whole])["mean_iou"] > 0
+    expected = mask_cross_entropy(logits, whole["y"][:, 8:24, 8:28], one.weight).mean()
+    close(next(one.moves(whole)).value().total(), expected)
+    assert score_set(one, [whole])["mean_iou"] > 0
 
 
 @pytest.mark.system("unet")
 def test_a_few_images_are_learnt() -> None:
-    """Six pictures of cells: round, bright or dark, on a mottled ground."""
+    """Six images of cells: round, bright or dark, on a mottled ground."""
     made = one_object(6, 32, generator(3), [("circle", colour) for colour in COLOURS])
     torch.manual_seed(0)
     model = UNet(UNetConfig(3, 2, 8, 2, 1, "batch"))
@@ -80,8 +82,8 @@ def test_a_few_images_are_learnt() -> None:
     rule = torch.optim.Adam(model.parameters(), 1e-2)
     for _ in range(40):
         rule.zero_grad()
-        next(one.moves(data))[1]().backward()
+        next(one.moves(data)).value().total().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         rule.step()
     with torch.no_grad():
-        assert mean_scores(one, [data])["mean_iou"] > 0.9
+        assert score_set(one, [data])["mean_iou"] > 0.9

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from descend.data.text.spans import CorruptedWindows, Corruption
+from descend.data.text.spans import CorruptedWindows, SpanCorruption
 from descend.models.t5 import T5, T5Config
 from descend.models.transformer import Transformer, TransformerConfig
-from descend.ops.teacher_forcing import Exponential, InverseSigmoid, Linear, mixed, shift_right
+from descend.ops.teacher_forcing import ExponentialDecay, InverseSigmoidDecay, LinearDecay, mix_tokens, shift_right
 from descend.sampling.generate import generate
 from descend.tasks.sequence_to_sequence import ScheduledSampling, SequenceToSequence
 from tests.close import close
@@ -34,20 +34,25 @@ def batch(seed: int = 1, n: int = 6) -> dict[str, Tensor]:
 
 
 def loss_of(task: SequenceToSequence, given: dict[str, Tensor]) -> Tensor:
-    (_, loss), *_ = task.moves(given)
+    (_, loss, _), *_ = task.moves(given)
     return loss()
 
 
+@pytest.mark.system(FORCING, "shift")
 @pytest.mark.system(FORCING)
 def test_the_target_moved_right() -> None:
     y = torch.tensor([[5, 6, 7, 1, 0, 0]])
     assert shift_right(y, 9).tolist() == [[9, 5, 6, 7, 1, 0]]
-    assert mixed(y, y + 10, 9, torch.tensor([[True, False, True, False, True, True]])).tolist() == [
+    assert mix_tokens(y, y + 10, 9, torch.tensor([[True, False, True, False, True, True]])).tolist() == [
         [9, 5, 16, 7, 11, 0]
     ]
 
 
-@pytest.mark.system(FORCING, "span-corruption")
+@pytest.mark.system("padding-mask", "loss")
+@pytest.mark.system(FORCING, "parallel")
+@pytest.mark.system(FORCING)
+@pytest.mark.system("span-corruption")
+@pytest.mark.system("span-corruption", "sum")
 def test_one_pass_is_a_pass_for_every_prefix() -> None:
     """The sum over the target, the mean over examples; padding counts for nothing."""
     model, given = tiny().double().eval(), batch()
@@ -62,6 +67,7 @@ def test_one_pass_is_a_pass_for_every_prefix() -> None:
 
 
 @pytest.mark.system("span-corruption")
+@pytest.mark.system("span-corruption", "sum")
 def test_the_gradient_at_the_logits_is_p_minus_one_hot() -> None:
     """MF 36.5.4: ∂L/∂z_s = p_s − onehot(y_s), here over the number of examples."""
     given = batch(n=2)
@@ -114,17 +120,19 @@ def test_exact_match_without_writing() -> None:
     assert 0 < sum(right) < 12
 
 
+@pytest.mark.system(SAMPLING, "forcing")
 @pytest.mark.system(SAMPLING)
 def test_with_probability_one_it_is_teacher_forcing() -> None:
     model, given = tiny(), batch()
-    always = ScheduledSampling(model, PAD, START, Linear(steps=10, floor=1.0))
+    always = ScheduledSampling(model, PAD, START, LinearDecay(steps=10, floor=1.0))
     assert torch.equal(loss_of(always, given), loss_of(SequenceToSequence(model, PAD, START), given))
 
 
+@pytest.mark.system(SAMPLING, "rate")
 @pytest.mark.system(SAMPLING)
 def test_the_rate_follows_the_schedule() -> None:
     model, given = tiny().eval(), batch(n=3000)
-    task = ScheduledSampling(model, PAD, START, Linear(steps=4))
+    task = ScheduledSampling(model, PAD, START, LinearDecay(steps=4))
     with torch.no_grad():
         own = task.logits(given["x"], shift_right(given["y"], START)).argmax(-1)
     differ = shift_right(own, START) != shift_right(given["y"], START)
@@ -140,11 +148,12 @@ def test_the_rate_follows_the_schedule() -> None:
     assert (read[:, 0] == START).all()
 
 
+@pytest.mark.system(SAMPLING, "two-passes")
 @pytest.mark.system(SAMPLING)
 def test_the_words_of_the_first_pass_are_read_by_the_second() -> None:
     """Probability 0: every word is the model's own, without a gradient through the choice."""
     model, given = tiny().eval(), batch()
-    task = ScheduledSampling(model, PAD, START, Linear(steps=1))
+    task = ScheduledSampling(model, PAD, START, LinearDecay(steps=1))
     task.step.fill_(1)
     own = model(given["x"], shift_right(given["y"], START), given["x"] != PAD).argmax(-1)
     expected = task.loss(given, shift_right(own, START))
@@ -152,23 +161,25 @@ def test_the_words_of_the_first_pass_are_read_by_the_second() -> None:
     assert task.state_dict()["step"] == 2  # saved with the task, so a resume goes on
 
 
+@pytest.mark.system(SAMPLING, "schedules")
 @pytest.mark.system(SAMPLING)
-@pytest.mark.parametrize("forcing", [Linear(100, 0.1), Exponential(0.97), InverseSigmoid(20.0)])
+@pytest.mark.parametrize("forcing", [LinearDecay(100, 0.1), ExponentialDecay(0.97), InverseSigmoidDecay(20.0)])
 def test_schedules_fall_from_one(forcing: Callable[[int], float]) -> None:
     p = [forcing(t) for t in range(0, 400, 5)]
     assert p[0] > 0.94
     assert all(a >= b for a, b in pairwise(p))
     assert 0 <= p[-1] <= 0.1
-    assert InverseSigmoid(1.0)(10**6) >= 0
+    assert InverseSigmoidDecay(1.0)(10**6) >= 0
 
 
+@pytest.mark.system(SAMPLING, "trains")
 @pytest.mark.system(SAMPLING)
 def test_trains() -> None:
     model, given = tiny(), batch()
-    task = ScheduledSampling(model, PAD, START, Linear(steps=60, floor=0.2))
+    task = ScheduledSampling(model, PAD, START, LinearDecay(steps=60, floor=0.2))
     optimizer, losses = torch.optim.Adam(model.parameters(), 1e-2), []
     for _ in range(60):
-        for _, loss in task.moves(given):
+        for _, loss, _ in task.moves(given):
             value = loss()
             optimizer.zero_grad()
             value.backward()
@@ -177,12 +188,14 @@ def test_trains() -> None:
     assert losses[-1] < 0.3 * losses[0]
 
 
-@pytest.mark.system("span-corruption", "t5")
+@pytest.mark.system("span-corruption")
+@pytest.mark.system("span-corruption", "pre-trained")
+@pytest.mark.system("t5")
 def test_a_t5_learns_from_raw_text() -> None:
     """The denoising loss of a repeating text falls."""
     torch.manual_seed(0)
     text = (torch.arange(2000) % 7) + 2
-    stream = CorruptedWindows(text, 16, 16, seed=0, first=19, end=1, corruption=Corruption(0.25, 2.0))
+    stream = CorruptedWindows(text, 16, 16, seed=0, first=19, end=1, corruption=SpanCorruption(0.25, 2.0))
     task = SequenceToSequence(T5(T5Config(20, 32, 1, 1, 2, 16, 64, dropout=0.0)), PAD, START)
     optimizer, losses = torch.optim.Adam(task.parameters(), 5e-3), []
     for _ in range(50):

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.engine.distributed import World
-from descend.engine.protocol import Loop, Parts
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
 from descend.engine.training import Training
 from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as TINY_GPT2
@@ -31,6 +32,7 @@ def slope(cost: Callable[[Tensor, Tensor], Tensor], z: Tensor, y: Tensor) -> Ten
 
 
 @pytest.mark.system("output-heads-by-task")
+@pytest.mark.system("output-heads-by-task", "gradients")
 def test_gradients_of_the_heads() -> None:
     y = torch.tensor([0, 2, 1, 1])
     close(slope(CLASSES.cost, Z, y), CLASSES.answer(Z) - F.one_hot(y, 3))
@@ -43,6 +45,7 @@ def test_gradients_of_the_heads() -> None:
 
 
 @pytest.mark.system("output-heads-by-task")
+@pytest.mark.system("output-heads-by-task", "heads", "mean")
 def test_costs_are_torchs_and_one_value_an_example() -> None:
     y, bits, numbers = torch.tensor([0, 2, 1, 1]), torch.tensor([0.0, 1, 1, 0]).double(), Z.flip(0)
     close(CLASSES.cost(Z, y), F.cross_entropy(Z, y, reduction="none"))
@@ -52,6 +55,7 @@ def test_costs_are_torchs_and_one_value_an_example() -> None:
 
 
 @pytest.mark.system("supervised-model-composition")
+@pytest.mark.system("supervised-model-composition", "any-pair")
 @pytest.mark.parametrize("head", [CLASSES, YES_OR_NO, NUMBERS])
 @pytest.mark.parametrize("layers", [(nn.Linear(2, 3),), (nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 3))])
 def test_loss_and_gradient_of_any_composition(head: Head, layers: tuple[nn.Module, ...]) -> None:
@@ -60,7 +64,7 @@ def test_loss_and_gradient_of_any_composition(head: Head, layers: tuple[nn.Modul
     x = torch.randn(4, 2, dtype=torch.float64)
     y = torch.tensor([0, 2, 1, 1]) if head is CLASSES else torch.rand(4, 3, dtype=torch.float64).round()
     task = Supervise(model, lambda z, t: head.cost(z, t).reshape(4, -1).sum(1))
-    [(player, loss)] = list(task.moves({"x": x, "y": y}))
+    [(player, loss, _)] = list(task.moves({"x": x, "y": y}))
     assert player == "model"
     close(loss(), task.score({"x": x, "y": y})["loss"].mean())
     names = [name for name, _ in model.named_parameters()]
@@ -74,6 +78,7 @@ def test_loss_and_gradient_of_any_composition(head: Head, layers: tuple[nn.Modul
 
 
 @pytest.mark.system("supervised-model-composition")
+@pytest.mark.system("supervised-model-composition", "one-trainer")
 def test_one_trainer_for_an_image_and_a_text_model() -> None:
     """The same task and the same engine lower the loss of both."""
     torch.manual_seed(0)
@@ -115,7 +120,7 @@ def test_regression_scores_in_both_scales() -> None:
     scores = task.score(batch)
     close(scores["loss"], (z - batch["y"]) ** 2)
     close(scores["error"], 10 * (z - batch["y"]).abs())
-    [(_, loss)] = list(task.moves(batch))
+    [(_, loss, _)] = list(task.moves(batch))
     close(loss(), F.mse_loss(z, batch["y"]))
 
 
@@ -125,7 +130,7 @@ def test_weights_count_in_the_loss_and_not_in_the_score() -> None:
     batch = {"x": torch.randn(6, 2), "y": torch.tensor([0, 0, 0, 0, 1, 1])}
     task = ClassifyWeighted(model, torch.tensor([0.75, 1.5]))
     losses = F.cross_entropy(model(batch["x"]), batch["y"], reduction="none")
-    [(_, loss)] = list(task.moves(batch))
+    [(_, loss, _)] = list(task.moves(batch))
     close(loss(), (losses * torch.tensor([0.75, 0.75, 0.75, 0.75, 1.5, 1.5])).mean())
     close(task.score(batch)["loss"], losses)
     assert "weight" not in task.state_dict()

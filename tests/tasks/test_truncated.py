@@ -19,11 +19,12 @@ def task(context: int = 6, tracks: int = 3) -> TruncatedLanguage:
 
 
 @pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "cut")
 def test_windows_are_one_text_with_cut_gradients() -> None:
     one, stream = task(), Tracks(TEXT, 6, 3, seed=0)
     batches, losses = [next(stream) for _ in range(3)], []
     for batch in batches:
-        for _, loss in one.moves(batch):
+        for _, loss, _ in one.moves(batch):
             losses.append(loss())
             losses[-1].backward()
     ours = {name: p.grad.clone() for name, p in one.model.named_parameters()}
@@ -41,11 +42,12 @@ def test_windows_are_one_text_with_cut_gradients() -> None:
 
 
 @pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "full")
 def test_one_window_is_full_bptt_and_fresh_tracks_start_at_0() -> None:
     one, stream = task(12), Tracks(TEXT, 12, 3, seed=0)
     batch = next(stream)
     one.state += 5  # left over from another epoch
-    for _, loss in one.moves(batch):
+    for _, loss, _ in one.moves(batch):
         value = loss()
     full = torch.nn.functional.cross_entropy(one.model(batch["x"]).flatten(0, 1), batch["y"].flatten())
     close(value, full)

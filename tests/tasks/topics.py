@@ -26,9 +26,9 @@ def train(task: Any, batches: Any, lr: float = 3e-3) -> list[float]:
     """Adam over the batches; the losses."""
     optim, seen = torch.optim.Adam(task.parameters(), lr), []
     for batch in batches:
-        for _, loss_fn in task.moves(batch):
+        for move in task.moves(batch):
             optim.zero_grad()
-            loss = loss_fn()
+            loss = move.value().total()
             loss.backward()
             optim.step()
             seen.append(loss.item())

@@ -18,6 +18,7 @@ SLUG = "bpe"
 WORDS = st.lists(st.text("abc", min_size=1, max_size=7), min_size=1, max_size=8)
 
 
+@pytest.mark.system("bpe", "first-occurrence", "alphabetical")
 @pytest.mark.system(SLUG)
 def test_the_two_rules_for_ties_differ_on_the_books_sentence() -> None:
     words = words_with_space(PETER)
@@ -25,6 +26,7 @@ def test_the_two_rules_for_ties_differ_on_the_books_sentence() -> None:
     assert BPE.learn(words, 1, alphabetical).merges == ((" ", "p"),)
 
 
+@pytest.mark.system("bpe", "alphabetical")
 @pytest.mark.system(SLUG)
 def test_the_third_merge_of_low_lower_lowest_is_low_and_e() -> None:
     for tie in (alphabetical, first_occurrence):
@@ -34,6 +36,7 @@ def test_the_third_merge_of_low_lower_lowest_is_low_and_e() -> None:
     assert [learned.cut(word) for word in LOW] == [[word] for word in LOW]
 
 
+@pytest.mark.system("bpe", "white-space", "round-trip")
 @pytest.mark.system(SLUG)
 @given(words=WORDS, merges=st.integers(0, 12))
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -50,6 +53,7 @@ def test_every_merge_was_the_most_frequent_pair_and_nothing_is_lost(words: list[
     assert not any(" " in token[1:] for token in spaced.vocabulary)
 
 
+@pytest.mark.system("bpe", "package")
 @pytest.mark.system(SLUG)
 @given(words=WORDS, new=st.text("abc", min_size=1, max_size=9))
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -60,6 +64,7 @@ def test_encoding_is_that_of_the_package_with_the_same_merges(words: list[str], 
     assert theirs.encode(new).tokens == learned.cut(new)
 
 
+@pytest.mark.system("bpe", "package")
 @pytest.mark.system(SLUG)
 def test_learning_is_that_of_the_package_where_no_counts_are_equal() -> None:
     words = ["abab"] * 9 + ["abc"] * 5 + ["cd"] * 30
@@ -75,6 +80,7 @@ def test_words_count_as_often_as_they_occur() -> None:
     assert BPE.learn(["ab", "cd", "cd"], 1).merges == (("c", "d"),)
 
 
+@pytest.mark.system("bpe", "unknown")
 @pytest.mark.system(SLUG)
 def test_unknown_words_split_into_known_pieces_and_unknown_characters_are_named() -> None:
     learned = BPE.learn([*LOW, "newer"], 3)
@@ -89,6 +95,7 @@ def test_unknown_words_split_into_known_pieces_and_unknown_characters_are_named(
 
 
 @pytest.mark.system("wordpiece-sentencepiece")
+@pytest.mark.system("wordpiece-sentencepiece", "score")
 def test_wordpiece_merges_what_occurs_only_together() -> None:
     vocabulary, merges = wordpiece.learn(LOW, 1)
     assert merges == [("##s", "##t")]
@@ -103,10 +110,11 @@ def test_wordpiece_merges_what_occurs_only_together() -> None:
 
 
 @pytest.mark.system("wordpiece-sentencepiece")
+@pytest.mark.system("wordpiece-sentencepiece", "longest-match")
 @given(words=WORDS, new=st.text("abcd", min_size=1, max_size=9))
 @settings(deadline=None, max_examples=60, derandomize=True)
 def test_longest_match_is_that_of_the_package(words: list[str], new: str) -> None:
     vocabulary, _ = wordpiece.learn(words, 6)
     numbers = {token: n for n, token in enumerate([*vocabulary, "<unk>"])}
     theirs = tokenizers.Tokenizer(models.WordPiece(numbers, unk_token="<unk>"))
-    assert theirs.encode(new).tokens == wordpiece.cut(new, set(vocabulary))
+    assert theirs.encode(new).tokens == wordpiece.split_word(new, set(vocabulary))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from descend.errors import Mistake
-from descend.text.inputs import Inputs, shortened
+from descend.text.inputs import Inputs, shorten_pair
 from descend.text.tokenizer import Tokenizer
 
 
@@ -14,7 +14,10 @@ def inputs(longest: int = 12) -> Inputs:
     return Inputs.extended(Tokenizer.characters("abcdefgh"), longest)
 
 
-@pytest.mark.system("bert-input", "padding-mask")
+@pytest.mark.system("padding-mask", "collate")
+@pytest.mark.system("bert-input")
+@pytest.mark.system("bert-input", "layout")
+@pytest.mark.system("padding-mask")
 def test_exact_layout_of_a_pair_and_of_a_batch() -> None:
     i = inputs()
     a, b, c, d, e = i.tokenizer.encode("abcde")
@@ -29,12 +32,13 @@ def test_exact_layout_of_a_pair_and_of_a_batch() -> None:
 
 
 @pytest.mark.system("bert-input")
+@pytest.mark.system("bert-input", "layout")
 @pytest.mark.parametrize(
     ("m", "n", "room", "expected"),
     [(3, 4, 9, (3, 4)), (20, 4, 9, (5, 4)), (4, 20, 9, (4, 5)), (20, 20, 9, (5, 4)), (0, 20, 9, (0, 9))],
 )
 def test_the_longer_text_is_cut(m: int, n: int, room: int, expected: tuple[int, int]) -> None:
-    assert shortened(m, n, room) == expected
+    assert shorten_pair(m, n, room) == expected
 
 
 def test_long_texts_fit() -> None:

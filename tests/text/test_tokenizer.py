@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,9 @@ BPE, CHARACTERS = Tokenizer.bpe(TEXT, 300), Tokenizer.characters(TEXT)
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
+@pytest.mark.system("word-char-ngram-tokenizers", "characters")
 @pytest.mark.system("byte-level-bpe")
+@pytest.mark.system("byte-level-bpe", "lossless")
 @pytest.mark.parametrize("tokenizer", [BPE, CHARACTERS], ids=["bpe", "characters"])
 @given(text=ANY_TEXT)
 @settings(deadline=None, max_examples=100)
@@ -24,6 +27,7 @@ def test_any_unicode_survives(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+@pytest.mark.system("byte-level-bpe", "lossless")
 @pytest.mark.parametrize("tokenizer", [BPE, CHARACTERS], ids=["bpe", "characters"])
 @pytest.mark.parametrize("text", ["", " ", "\r\n", "👩‍👩‍👧 é é", "<|endoftext|>", "<0x41>", "a" * 3000, "\x00\x7f"])
 def test_hard_cases_survive(tokenizer: Tokenizer, text: str) -> None:
@@ -31,6 +35,7 @@ def test_hard_cases_survive(tokenizer: Tokenizer, text: str) -> None:
 
 
 @pytest.mark.system("byte-level-bpe")
+@pytest.mark.system("byte-level-bpe", "bytes")
 def test_the_base_is_the_256_bytes_and_merges_shorten() -> None:
     bare = Tokenizer.bpe("x", 257)
     assert bare.vocab == 257  # the bytes and the end
@@ -63,3 +68,19 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(Mistake, match="not a tokenizer file"):
         Tokenizer.load(tmp_path)
+
+
+def test_numbers_beyond_the_count_are_known_where_the_vocabulary_has_gaps() -> None:
+    gaps = Tokenizer(tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "z": 9}, unk_token="a")))
+    assert gaps.vocab == 3
+    assert gaps.decode([0, 9]) == "a z"
+    for number in (3, 10):
+        with pytest.raises(Mistake, match=f"token {number} is unknown"):
+            gaps.decode([9, number])
+    assert gaps.decode([]) == ""
+
+
+def test_the_first_number_beyond_the_vocabulary_is_refused() -> None:
+    assert BPE.decode([BPE.vocab - 1])
+    with pytest.raises(Mistake, match=f"token {BPE.vocab} is unknown"):
+        BPE.decode([0, BPE.vocab])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from descend.errors import Mistake
 from descend.text.special import batch
 from descend.text.tokenizer import END, Tokenizer
-from descend.text.training import LEARNERS
+from descend.text.training import LEARNERS, space_for
 
 TEXT = "the cat sat on the mat. cooks cooked cooking; Ünïcode café, 42 dogs!\n\tdef f(x): return x < 0x41\n" * 5
 KINDS = list(LEARNERS)
@@ -23,8 +23,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 SLUG = "wordpiece-sentencepiece"
 
 
+@pytest.mark.system("wordpiece-sentencepiece", "raw-text")
 @pytest.mark.system(SLUG)
 @pytest.mark.system("bpe")
+@pytest.mark.system("bpe", "round-trip")
 @pytest.mark.parametrize("kind", LOSSLESS)
 @given(text=ANY_TEXT)
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -32,6 +34,7 @@ def test_any_unicode_survives_where_promised(kind: str, text: str) -> None:
     assert LEARNED[kind].decode(LEARNED[kind].encode(text)) == text
 
 
+@pytest.mark.system("wordpiece-sentencepiece", "raw-text")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", LOSSLESS)
 @pytest.mark.parametrize(
@@ -53,6 +56,8 @@ def test_hard_texts_survive(kind: str, text: str) -> None:
     assert LEARNED[kind].decode(LEARNED[kind].encode(text)) == text
 
 
+@pytest.mark.system("wordpiece-sentencepiece", "space")
+@pytest.mark.system("bpe", "white-space")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", ["plain-bpe", "unigram"])
 def test_white_space_only_begins_a_token(kind: str) -> None:
@@ -62,6 +67,7 @@ def test_white_space_only_begins_a_token(kind: str) -> None:
 
 
 @pytest.mark.system("word-char-ngram-tokenizers")
+@pytest.mark.system("word-char-ngram-tokenizers", "words")
 def test_words_and_pieces_know_what_they_do_not_know() -> None:
     words, pieces = LEARNED["words"], LEARNED["wordpiece"]
     unknown = words.special("unk_token")
@@ -122,6 +128,7 @@ def test_settings_that_are_not_understood_are_kept(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "b" / "tokenizer_config.json").read_text()) == values
 
 
+@pytest.mark.system("bpe", "special")
 def test_special_tokens_in_a_text_are_plain_unless_asked_for() -> None:
     tokenizer = LEARNED["bpe"]
     assert tokenizer.end not in tokenizer.encode(f"cat{END}")
@@ -164,3 +171,10 @@ def test_mistakes_name_the_fix(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("[1]")
     with pytest.raises(Mistake, match="holds a list"):
         Tokenizer.load(tmp_path)
+
+
+def test_the_smallest_vocabulary_beside_the_bytes_and_the_end() -> None:
+    assert space_for(259, "it") == 2
+    assert space_for(300, "it") == 43
+    with pytest.raises(Mistake, match=r"--data\.vocab 258: it keeps 257 places"):
+        space_for(258, "it")

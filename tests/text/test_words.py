@@ -18,11 +18,11 @@ from descend.models.mlp import MLP, MLPConfig
 from descend.text import bags
 from descend.text.levels import compare
 from descend.text.ngrams import ngrams, possible, unseen
-from descend.text.special import batch, framed, padded, text_matrix, unpadded
+from descend.text.special import batch, decode_rows, frame_tokens, pad_rows, text_matrix
 from descend.text.standardize import (
-    lemmatized,
+    lemmatize_tokens,
     lower_case,
-    stemmed,
+    stem_tokens,
     without_accents,
     without_punctuation,
     without_stop_words,
@@ -38,6 +38,7 @@ CORPUS = ["the cat sat", "the dog sat sat", "a cat and a dog", "good food"]
 
 
 @pytest.mark.system("one-hot-words")
+@pytest.mark.system("one-hot-words", "dictionary", "equidistant")
 def test_one_hot_words_are_orthogonal_equidistant_and_come_back() -> None:
     vocabulary = Vocabulary.learn(["the", "king", "and", "the", "queen"])
     assert vocabulary.words == ("and", "king", "queen", "the")
@@ -53,6 +54,7 @@ def test_one_hot_words_are_orthogonal_equidistant_and_come_back() -> None:
 
 
 @pytest.mark.system("word-char-ngram-tokenizers")
+@pytest.mark.system("word-char-ngram-tokenizers", "n-grams")
 @given(tokens=st.lists(st.sampled_from("abc"), max_size=12), n=st.integers(1, 5))
 @settings(deadline=None, max_examples=50, derandomize=True)
 def test_ngrams_are_those_of_scikit_learn(tokens: list[str], n: int) -> None:
@@ -63,6 +65,7 @@ def test_ngrams_are_those_of_scikit_learn(tokens: list[str], n: int) -> None:
 
 
 @pytest.mark.system("word-char-ngram-tokenizers")
+@pytest.mark.system("word-char-ngram-tokenizers", "unseen")
 def test_pairs_tell_the_food_sentences_apart_and_most_are_unseen() -> None:
     good, bad = (words(text.lower()) for text in (GOOD, BAD))
     assert sorted(ngrams(good, 1)) == sorted(ngrams(bad, 1))
@@ -74,6 +77,7 @@ def test_pairs_tell_the_food_sentences_apart_and_most_are_unseen() -> None:
 
 
 @pytest.mark.system("word-char-ngram-tokenizers")
+@pytest.mark.system("word-char-ngram-tokenizers", "levels", "shared")
 def test_levels_on_misspelt_text() -> None:
     train = "cook cooks cooked cooking cooker the cat sat on the mat " * 4
     of_words, between, letters = compare(train, "the cookk cat satt", vocab=300)
@@ -89,6 +93,7 @@ STEPS: list[Callable[[str], str]] = [lower_case, without_accents, without_punctu
 
 
 @pytest.mark.system("text-vectorization-pipeline")
+@pytest.mark.system("text-vectorization-pipeline", "idempotent")
 @pytest.mark.parametrize("step", STEPS)
 @given(text=st.text(max_size=30))
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -97,17 +102,19 @@ def test_steps_are_idempotent(step: Callable[[str], str], text: str) -> None:
 
 
 @pytest.mark.system("text-vectorization-pipeline")
+@pytest.mark.system("text-vectorization-pipeline", "switchable", "stems")
 def test_steps_on_samples() -> None:
     assert without_accents("Café naïve Ångström") == "Cafe naive Angstrom"
     assert without_punctuation("don't, stop! (now)") == "dont stop now"
     few = without_stop_words(["the", "cat", "sat", "on", "it"])
     assert few == ["cat", "sat"] == without_stop_words(few)
-    assert set(lemmatized(["eat", "eats", "eating", "eaten", "ate"])) == {"eat"}
-    assert set(stemmed(["connect", "connected", "connecting", "connection", "connections"])) == {"connect"}
+    assert set(lemmatize_tokens(["eat", "eats", "eating", "eaten", "ate"])) == {"eat"}
+    assert set(stem_tokens(["connect", "connected", "connecting", "connection", "connections"])) == {"connect"}
     assert stem("ate") != stem("eat")  # a stemmer cuts endings only
 
 
 @pytest.mark.system("text-vectorization-pipeline")
+@pytest.mark.system("text-vectorization-pipeline", "stems")
 @pytest.mark.parametrize(
     "pairs",
     [
@@ -126,17 +133,21 @@ def test_the_stemmer_gives_the_published_stems(pairs: str) -> None:
 
 
 @pytest.mark.system("text-vectorization-pipeline")
+@pytest.mark.system("text-vectorization-pipeline", "learned-once", "switchable")
 def test_the_pipeline_learns_once_and_knows_what_it_does_not_know() -> None:
     plain = Vectorizer().learn(["The cat sat", "the Dog"])
     assert plain.vocabulary.words == ("cat", "dog", "sat", "the")
     assert plain("THE zebra sat").tolist() == [3, 4, 2] == plain("THE zebra sat").tolist()
-    more = Vectorizer((lower_case, without_punctuation), str.split, (without_stop_words, stemmed)).learn(["Cats, sat!"])
+    more = Vectorizer((lower_case, without_punctuation), str.split, (without_stop_words, stem_tokens)).learn(
+        ["Cats, sat!"]
+    )
     assert more.vocabulary.words == ("cat", "sat")
     assert more.vocabulary.decode(more("the cat ... sits")) == ["cat", "<unk>"]
     assert Vectorizer().learn(["a b c", "b"], most=1).vocabulary.words == ("b",)
 
 
 @pytest.mark.system("bag-of-words")
+@pytest.mark.system("bag-of-words", "encodings", "unknown")
 def test_bags_are_those_of_scikit_learn() -> None:
     vectorizer = Vectorizer().learn(CORPUS)
     ids, size = [vectorizer(text) for text in CORPUS], vectorizer.vocabulary.size
@@ -154,6 +165,7 @@ def test_bags_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.system("bag-of-words")
+@pytest.mark.system("bag-of-words", "order")
 def test_a_classifier_of_bags_learns_but_cannot_see_order() -> None:
     texts = ["good food", "bad food", "good cat", "bad dog", "the good", "the bad"]
     vectorizer = Vectorizer((lower_case, without_punctuation)).learn([*texts, GOOD])
@@ -178,6 +190,7 @@ SPECIALS = Tokenizer.learn("the cat sat on the mat", "plain-bpe", 290).with_spec
 
 
 @pytest.mark.system("special-tokens-to-matrix")
+@pytest.mark.system("special-tokens-to-matrix", "batch", "back")
 def test_a_batch_has_special_tokens_padding_and_a_mask_and_comes_back() -> None:
     texts = ["the cat", "the mat sat on the cat", ""]
     ids, mask = batch(SPECIALS, texts)
@@ -187,11 +200,12 @@ def test_a_batch_has_special_tokens_padding_and_a_mask_and_comes_back() -> None:
     assert ids[:, 0].tolist() == [SPECIALS.special("cls_token")] * 3
     assert [int(row[n - 1]) for row, n in zip(ids, lengths, strict=True)] == [SPECIALS.special("sep_token")] * 3
     assert set(ids[~mask].tolist()) == {SPECIALS.special("pad_token")}
-    assert unpadded(SPECIALS, ids) == texts
-    assert framed([5], None, 1) == [5, 1]
+    assert decode_rows(SPECIALS, ids) == texts
+    assert frame_tokens([5], None, 1) == [5, 1]
 
 
 @pytest.mark.system("special-tokens-to-matrix")
+@pytest.mark.system("special-tokens-to-matrix", "matrix")
 @pytest.mark.parametrize("kind", ["bpe", "characters", "words", "unigram", "wordpiece", "plain-bpe"])
 def test_text_becomes_rows_of_the_table_with_any_tokenizer(kind: str) -> None:
     tokenizer = Tokenizer.learn("the cat sat on the mat", kind, 300)
@@ -209,6 +223,6 @@ def test_padding_mistakes() -> None:
     with pytest.raises(Mistake, match="no padding; add it with with_specials"):
         batch(Tokenizer.bpe("cat", 260), ["cat"])
     with pytest.raises(Mistake, match="no text in the batch"):
-        padded([], 0)
-    empty: Tensor = padded([[], [1]], 0)[1]
+        pad_rows([], 0)
+    empty: Tensor = pad_rows([[], [1]], 0)[1]
     assert empty.tolist() == [[False], [True]]

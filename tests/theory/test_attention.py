@@ -24,6 +24,7 @@ from descend.theory.residual import residual_layers, residual_scale
 from tests.close import close
 
 
+@pytest.mark.system("multi-head-attention", "without-biases")
 @pytest.mark.system("multi-head-attention")
 @pytest.mark.parametrize(("width", "heads"), [(512, 8), (64, 1), (96, 12)])
 def test_parameters_are_those_of_torchs_module(width: int, heads: int) -> None:
@@ -31,6 +32,7 @@ def test_parameters_are_those_of_torchs_module(width: int, heads: int) -> None:
     assert parameters(width, heads, head_size(width, heads)) == sum(p.numel() for p in theirs.parameters())
 
 
+@pytest.mark.system("multi-head-attention", "cost-parity")
 @pytest.mark.system("multi-head-attention")
 @pytest.mark.parametrize(("heads", "k"), [(1, 32), (4, 8), (4, 32)])
 def test_flops_are_those_that_torch_counts(heads: int, k: int) -> None:
@@ -58,6 +60,7 @@ def real(value: float) -> torch.Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
+@pytest.mark.system("attention-scaling-analysis", "variance")
 @pytest.mark.system("attention-scaling-analysis")
 @pytest.mark.parametrize("d_k", [1, 4, 7])
 def test_the_variance_of_all_pairs_of_signs_is_d_k(d_k: int) -> None:
@@ -67,12 +70,14 @@ def test_the_variance_of_all_pairs_of_signs_is_d_k(d_k: int) -> None:
     close(scores(signs, signs).var(correction=0), real(1.0))
 
 
+@pytest.mark.system("attention-scaling-analysis", "ranges")
 @pytest.mark.system("attention-scaling-analysis")
 @pytest.mark.parametrize(("d_k", "limit"), [(512, 30.0), (64, 30.0), (4, 1.0)])
 def test_the_tails_are_the_normal_distributions(d_k: int, limit: float) -> None:
     close(real(score_beyond(d_k, limit)), real(2 * norm.sf(limit, scale=d_k**0.5)))
 
 
+@pytest.mark.system("attention-scaling-analysis", "saturation")
 @pytest.mark.system("attention-scaling-analysis")
 @pytest.mark.parametrize("gap", [0.0, 1.0, 8.0, 22.6])
 def test_the_slope_is_the_softmaxs_own(gap: float) -> None:

@@ -69,7 +69,9 @@ def test_same_padding_keeps_the_size() -> None:
         same_padding(4)
 
 
-@pytest.mark.system("conv2d-layer", "grouped-and-depthwise-convolution", SEPARABLE)
+@pytest.mark.system("conv2d-layer")
+@pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system(SEPARABLE)
 def test_counts_are_the_layers_own() -> None:
     for c_in, c_out, kernel, groups in ((3, 6, (5, 5), 1), (8, 12, (3, 1), 4), (6, 6, (3, 3), 6), (4, 2, (1, 1), 1)):
         module = nn.Conv2d(c_in, c_out, kernel, groups=groups)

@@ -12,6 +12,7 @@ from descend.nn.encoder import EncoderBlock
 from descend.theory.encoder_decoder import cross_attention_flops, encoder_block_flops, quadratic_from
 
 
+@pytest.mark.system("encoder-decoder-transformer", "flops")
 @pytest.mark.system("encoder-decoder-transformer")
 def test_counts_are_what_torch_counts() -> None:
     with torch.device("meta"):
@@ -26,6 +27,7 @@ def test_counts_are_what_torch_counts() -> None:
         assert counter.get_total_flops() == flops.total
 
 
+@pytest.mark.system("encoder-decoder-transformer", "flops")
 @pytest.mark.system("encoder-decoder-transformer")
 def test_where_the_quadratic_part_outgrows_the_rest() -> None:
     """VOM 12.8 calls O(n² d N) the whole; at the base size that holds beyond 3072 tokens only."""

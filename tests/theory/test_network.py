@@ -9,7 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from descend.theory.convolution import conv_flops
-from descend.theory.network import layers, measured_field
+from descend.theory.network import layers, measure_field
 
 
 class Branches(nn.Module):
@@ -40,7 +40,8 @@ def torch_count(model: nn.Module, x: Tensor) -> int:
     return counter.get_total_flops()
 
 
-@pytest.mark.system("receptive-field", "conv2d-layer")
+@pytest.mark.system("receptive-field")
+@pytest.mark.system("conv2d-layer")
 def test_flops_and_parameters_are_torchs() -> None:
     attention = nn.Sequential(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), nn.Linear(16, 3)).train()
     for model, x in ((Branches(), torch.zeros(2, 3, 33, 40)), (attention, torch.zeros(2, 7, 16))):
@@ -72,7 +73,7 @@ def test_computed_field_is_the_measured_one() -> None:
     model = Branches().double().eval()
     model.norm.running_var.fill_(2.0)
     found = layers(model, torch.zeros(1, 3, 120, 120, dtype=torch.float64)).layers[-1].field
-    assert found == "×".join(map(str, measured_field(model, (3, 120, 120), trials=64)))
+    assert found == "×".join(map(str, measure_field(model, (3, 120, 120), trials=64)))
     # 5 + 2·2 after the pool, then jump 4: dilation adds 16, the column kernel 8, the average 4 (rows 37, columns 29)
     assert found == "37×29"
 
@@ -119,7 +120,7 @@ def test_own_attention_kernel_is_counted() -> None:
 
 def test_field_of_a_vector_is_refused() -> None:
     with pytest.raises(ValueError, match="maps"):
-        measured_field(lambda x: x.flatten(1), (1, 4, 4))
+        measure_field(lambda x: x.flatten(1), (1, 4, 4))
 
 
 @pytest.mark.system("receptive-field")

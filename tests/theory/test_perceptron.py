@@ -9,7 +9,7 @@ from torch import Tensor
 
 from descend.classic.perceptron import learn, learn_through_origin
 from descend.theory.perceptron import (
-    augmented,
+    augment,
     bound,
     bound_through_origin,
     fewest_errors,
@@ -36,6 +36,7 @@ def cloud(n: int, gap: float, seed: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.system("hyperplane-distance-and-margin")
+@pytest.mark.system("hyperplane-distance-and-margin", "signed-distance")
 def test_distance_to_the_plane() -> None:
     w, b = t([3.0, 4.0]), t(-5.0)
     x = torch.randn(6, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -49,6 +50,7 @@ def test_distance_to_the_plane() -> None:
 
 
 @pytest.mark.system("hyperplane-distance-and-margin")
+@pytest.mark.system("hyperplane-distance-and-margin", "margin-and-radius")
 def test_margin_and_radius() -> None:
     x, y = cloud(30, 0.4, seed=1)
     w, b = t([0.6, 0.8]), t(0.0)
@@ -67,7 +69,10 @@ def test_margin_and_radius() -> None:
     assert margin(x, y, *found) <= best * (1 + 1e-6)
 
 
-@pytest.mark.system("hyperplane-distance-and-margin", "xor-and-inseparability")
+@pytest.mark.system("hyperplane-distance-and-margin")
+@pytest.mark.system("hyperplane-distance-and-margin", "separability")
+@pytest.mark.system("xor-and-inseparability")
+@pytest.mark.system("xor-and-inseparability", "best-linear")
 def test_separability_by_linear_program() -> None:
     corners = t([[0, 0], [0, 1], [1, 0], [1, 1]])
     assert separable(corners, t([-1, -1, -1, 1]))
@@ -82,6 +87,7 @@ def test_separability_by_linear_program() -> None:
 
 
 @pytest.mark.system("perceptron-convergence")
+@pytest.mark.system("perceptron-convergence", "bound")
 @pytest.mark.parametrize("gap", [0.05, 0.2, 0.8])
 def test_updates_never_exceed_the_bound(gap: float) -> None:
     for seed in range(5):
@@ -96,6 +102,7 @@ def test_updates_never_exceed_the_bound(gap: float) -> None:
 
 
 @pytest.mark.system("perceptron-convergence")
+@pytest.mark.system("perceptron-convergence", "erratum")
 def test_the_printed_bound_is_wrong_and_the_augmented_one_right() -> None:
     x, y = t([[0.1], [0.05]]), t([1.0, -1.0])
     w, b = t([40.0]), t(-3.0)
@@ -107,13 +114,35 @@ def test_the_printed_bound_is_wrong_and_the_augmented_one_right() -> None:
 
 
 @pytest.mark.system("perceptron-convergence")
+@pytest.mark.system("perceptron-convergence", "proof-quantities")
 def test_both_quantities_of_the_proof() -> None:
     x, y = cloud(40, 0.1, seed=3)
     w = t([0.6, 0.8, 0.0])
     run = learn(x, y)
     along, squared = proof_quantities(run.path, w)
-    gamma, r = margin(x, y, w[:2], t(0.0)), radius(augmented(x))
+    gamma, r = margin(x, y, w[:2], t(0.0)), radius(augment(x))
     assert (along.diff() >= gamma - 1e-9).all()
     assert (squared.diff() <= r**2 + 1e-9).all()
     assert along[-1] >= run.updates * gamma
     assert squared[-1] <= run.updates * r**2
+
+
+@pytest.mark.system("perceptron-convergence", "sweep")
+def test_updates_stay_below_the_bound_over_a_sweep_of_margin_and_radius() -> None:
+    """Longer points along the line leave γ alone and raise R; the bound grows as (R/γ)², and no run exceeds it."""
+    w, along = t([0.6, 0.8]), t([-0.8, 0.6])
+    bounds = {}
+    for gap in (0.1, 0.4):
+        for stretch in (1.0, 4.0, 16.0):
+            found = []
+            for seed in range(3):
+                x, y = cloud(40, gap, seed)
+                x = x + (stretch - 1) * (x @ along)[:, None] * along
+                run = learn_through_origin(x, y)
+                assert run.converged
+                found.append(float(bound_through_origin(x, y, w)))
+                assert 0 < run.updates <= found[-1]
+            bounds[gap, stretch] = sum(found) / 3
+    for gap in (0.1, 0.4):
+        assert bounds[gap, 1.0] < bounds[gap, 4.0] < bounds[gap, 16.0]
+    assert all(bounds[0.4, s] < bounds[0.1, s] for s in (1.0, 4.0, 16.0))

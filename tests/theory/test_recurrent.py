@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -25,7 +27,12 @@ from descend.theory.recurrent import (
 from tests.close import close
 
 
-@pytest.mark.system("vanilla-rnn", "lstm", "gru")
+@pytest.mark.system("vanilla-rnn")
+@pytest.mark.system("vanilla-rnn", "count")
+@pytest.mark.system("lstm")
+@pytest.mark.system("lstm", "count")
+@pytest.mark.system("gru")
+@pytest.mark.system("gru", "count")
 @pytest.mark.parametrize(
     ("layer", "count"),
     [(nn.RNN, rnn_parameters(3, 5)), (nn.LSTM, lstm_parameters(3, 5)), (nn.GRU, gru_parameters(3, 5))],
@@ -37,6 +44,7 @@ def test_parameters(layer: type[nn.RNNBase], count: int) -> None:
 
 
 @pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "memory")
 def test_memory_is_what_a_run_keeps() -> None:
     """The states that autograd saves for tanh' are those that the model counts."""
     steps, hidden, batch = 20, 16, 3
@@ -57,6 +65,7 @@ def test_memory_is_what_a_run_keeps() -> None:
 
 
 @pytest.mark.system("vanishing-exploding-in-time")
+@pytest.mark.system("vanishing-exploding-in-time", "condition")
 @pytest.mark.parametrize(("rho", "regime"), [(0.9, "vanishing"), (1.0, "critical"), (1.1, "exploding")])
 def test_the_condition_in_time(rho: float, regime: str) -> None:
     q = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(0)).double())[0]
@@ -67,6 +76,7 @@ def test_the_condition_in_time(rho: float, regime: str) -> None:
 
 
 @pytest.mark.system("vanishing-exploding-in-time")
+@pytest.mark.system("vanishing-exploding-in-time", "bound", "norm-and-radius")
 def test_the_bound_uses_the_norm_and_holds() -> None:
     """MF exchanges norm and radius: ‖Wⁿ‖ → 0 iff ρ < 1, ‖W‖ⁿ may explode all the same."""
     random = torch.Generator().manual_seed(1)
@@ -85,6 +95,7 @@ def test_the_bound_uses_the_norm_and_holds() -> None:
 
 
 @pytest.mark.system("vanishing-exploding-in-time")
+@pytest.mark.system("vanishing-exploding-in-time", "slope")
 def test_one_unit_vanishes_even_above_one() -> None:
     h = torch.zeros(1).double()
     x = torch.full((30, 1), 0.5).double()
@@ -95,6 +106,7 @@ def test_one_unit_vanishes_even_above_one() -> None:
 
 
 @pytest.mark.system("lstm-gradient-highway")
+@pytest.mark.system("lstm-gradient-highway", "direct-path", "product")
 def test_the_highway_is_the_product_of_the_forget_gates() -> None:
     """Exact with h held fixed; the total derivative has more terms."""
     random = torch.Generator().manual_seed(2)
@@ -122,5 +134,40 @@ def test_the_highway_is_the_product_of_the_forget_gates() -> None:
 
 
 @pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-encoder-decoder", "bottleneck")
 def test_bottleneck() -> None:
     assert bottleneck(9000, 30, 512) == (300, 17.578125)
+
+
+class Kept:
+    """A saved tensor, alive as long as the graph that needs it."""
+
+    def __init__(self, tensor: torch.Tensor):
+        self.tensor = tensor
+
+
+@pytest.mark.system("truncated-bptt", "peak")
+@pytest.mark.parametrize("tau", [4, 10, 40])
+def test_no_more_than_tau_states_are_kept(tau: int) -> None:
+    """The states that autograd holds at the same time over a stream of 40 steps, cut every τ."""
+    steps, hidden, batch = 40, 16, 3
+    w = RNN(*(torch.randn(*s, requires_grad=True) for s in ((hidden, hidden), (hidden, 2), (hidden,))))
+    alive: weakref.WeakSet[Kept] = weakref.WeakSet()
+    peak = 0
+
+    def note(tensor: torch.Tensor) -> Kept:
+        nonlocal peak
+        kept = Kept(tensor)
+        if tensor.shape == (batch, hidden):
+            alive.add(kept)
+        peak = max(peak, len({k.tensor.data_ptr() for k in alive}))
+        return kept
+
+    x, state = torch.randn(batch, steps, 2), torch.randn(batch, hidden)
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda kept: kept.tensor):
+        for window in x.split(tau, dim=1):
+            h = states(window, state, w)
+            h.sum().backward()
+            state = h[:, -1].detach().clone()
+            del h
+    assert peak == tau + 1  # and the state that the window starts with

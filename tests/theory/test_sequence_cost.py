@@ -19,6 +19,7 @@ from descend.theory.sequence_cost import (
 SLUG = "sequence-architecture-comparison"
 
 
+@pytest.mark.system(SLUG, "paths")
 @pytest.mark.system(SLUG)
 def test_paths_and_steps() -> None:
     assert (RNN.path(1, 100), LSTM.path(100, 1), ATTENTION.path(1, 100)) == (99, 99, 1)
@@ -36,6 +37,7 @@ def depth(node: object, seen: dict[object, int]) -> int:
     return seen[node]
 
 
+@pytest.mark.system(SLUG, "critical-path")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("n", [3, 10])
 def test_steps_in_a_row_of_real_graphs(n: int) -> None:
@@ -48,6 +50,7 @@ def test_steps_in_a_row_of_real_graphs(n: int) -> None:
     assert depth(attention(x, x, x)[0].grad_fn, {}) == ATTENTION.steps(n)
 
 
+@pytest.mark.system(SLUG, "counts")
 @pytest.mark.system(SLUG)
 @pytest.mark.filterwarnings("ignore:TF32")
 @pytest.mark.parametrize(("kind", "law", "gates"), [(torch.nn.RNN, RNN, 1), (torch.nn.LSTM, LSTM, 4)])
@@ -60,6 +63,7 @@ def test_counts_of_real_recurrent_layers(kind: type[torch.nn.RNNBase], law: obje
     assert law.multiplications(n, d_h) == n * gates * recurrent_multiplications(d_h)  # type: ignore[attr-defined]
 
 
+@pytest.mark.system(SLUG, "crossover")
 @pytest.mark.system(SLUG)
 def test_costs_cross_at_n_equal_to_d() -> None:
     for d in (8, 512):
@@ -69,6 +73,7 @@ def test_costs_cross_at_n_equal_to_d() -> None:
         assert ATTENTION.multiplications(n + 1, d) > RNN.multiplications(n + 1, d)
 
 
+@pytest.mark.system("attention-cost-model", "routing")
 @pytest.mark.system(SLUG)
 def test_every_input_reaches_every_output_in_one_layer_of_attention() -> None:
     x = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

@@ -12,6 +12,7 @@ SLUG = "transformer-variant-registry"
 HERE = [v for v in VARIANTS if v.file in names()]
 
 
+@pytest.mark.system("transformer-variant-registry", "built")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("variant", HERE, ids=lambda v: v.name)
 def test_every_name_can_be_built(variant: Variant) -> None:
@@ -22,6 +23,7 @@ def test_every_name_can_be_built(variant: Variant) -> None:
     assert (file.__doc__ or "").strip()
 
 
+@pytest.mark.system("transformer-variant-registry", "table")
 @pytest.mark.system(SLUG)
 def test_the_table_of_the_book() -> None:
     names_of_the_book = "Transformer,BERT,GPT,RoBERTa,Longformer,T5,ViT,PaLM,LLaMA,Mixtral"
@@ -31,6 +33,7 @@ def test_the_table_of_the_book() -> None:
     assert {v.kind for v in VARIANTS} == set(KINDS)
 
 
+@pytest.mark.system("transformer-variant-registry", "years")
 @pytest.mark.system(SLUG)
 def test_years_of_publication() -> None:
     """MF prints 2019, 2020, 2021 and 2024 for these."""
@@ -38,6 +41,7 @@ def test_years_of_publication() -> None:
     assert moved == {"Longformer": 2020, "T5": 2019, "ViT": 2020, "Mixtral": 2023}
 
 
+@pytest.mark.system("transformer-variant-registry", "table")
 @pytest.mark.system(SLUG)
 def test_by_kind() -> None:
     assert [v.name for v in of_kind("decoder")] == ["GPT", "PaLM", "LLaMA"]

@@ -21,7 +21,8 @@ def test_pairs_are_those_of_the_mask(height: int, width: int, window: int) -> No
         assert window_pairs(height, width, window) == height * width * window**2
 
 
-@pytest.mark.system("window-attention", "swin")
+@pytest.mark.system("window-attention")
+@pytest.mark.system("swin")
 def test_windows_are_linear_in_the_size_of_the_map() -> None:
     assert window_macs(112, 56, 96, 7) == 2 * window_macs(56, 56, 96, 7)
     assert attention_macs(112, 56, 96) > 3.5 * attention_macs(56, 56, 96)

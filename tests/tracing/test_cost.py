@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from descend.tracing.cost import FlopCounter, costs, most_alive, sweep
+from descend.tracing.cost import FlopCounter, count_alive, measure_costs, sweep
 from descend.tracing.program import Program
 from descend.tracing.record import record
 from tests.close import close
@@ -27,7 +27,7 @@ def deep() -> Program:
 
 def test_flops_of_a_deep_network() -> None:
     """A layer is 2bd² + bd; the backward pass is twice the products, and a little more."""
-    evaluate, reverse, checkpointed, forward = costs(deep())
+    evaluate, reverse, checkpointed, forward = measure_costs(deep())
     product, rest = 2 * BATCH * WIDTH**2, BATCH * WIDTH
     assert evaluate.flops == DEPTH * (product + rest) + 1
     assert reverse.flops is not None
@@ -42,7 +42,7 @@ def test_flops_of_a_deep_network() -> None:
 
 def test_memory_of_each_mode() -> None:
     program = deep()
-    _, reverse, checkpointed, forward = costs(program, segments=4)
+    _, reverse, checkpointed, forward = measure_costs(program, segments=4)
     activation = BATCH * WIDTH * 8
     assert reverse.memory == DEPTH * activation  # tanh keeps its output, matmul its inputs: the same tensors
     assert checkpointed.memory is not None
@@ -50,7 +50,7 @@ def test_memory_of_each_mode() -> None:
     assert checkpointed.evaluations is not None
     assert reverse.evaluations == 2 * DEPTH + 1
     assert reverse.evaluations < checkpointed.evaluations < 2 * reverse.evaluations
-    assert most_alive(program) == 2 * activation
+    assert count_alive(program) == 2 * activation
     assert forward.memory == 4 * activation  # it does not grow with depth
 
 

@@ -9,13 +9,13 @@ import torch
 
 from descend.catalog.systems import examples
 from descend.tracing.examples import EXAMPLES
-from descend.tracing.result import Trace, traced
+from descend.tracing.result import Trace, make_trace
 from tests.close import close
 
 
 @cache
 def trace(name: str) -> Trace:
-    return traced(EXAMPLES[name].fn, EXAMPLES[name].inputs)
+    return make_trace(EXAMPLES[name].fn, EXAMPLES[name].inputs)
 
 
 def same(ours: Any, worked: str, key: str) -> None:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from descend.errors import Mistake
-from descend.tracing.expression import FUNCTIONS, Expression, inputs_of, read_values
+from descend.tracing.expression import FUNCTIONS, Expression, order_inputs, read_values
 from tests.close import close
 
 
 def value(text: str, **at: float) -> torch.Tensor:
     expression = Expression(text)
-    found: torch.Tensor = expression(*inputs_of(expression, {k: torch.tensor(v).double() for k, v in at.items()}))
+    found: torch.Tensor = expression(*order_inputs(expression, {k: torch.tensor(v).double() for k, v in at.items()}))
     return found
 
 
@@ -52,7 +52,7 @@ def test_any_expression_is_what_python_computes(text: str) -> None:
 def test_tensors() -> None:
     at = read_values(["w=[[1,2],[3,4]]", "x=[1,-1]", "b = 0.5"])
     expression = Expression("sum(relu(w @ x + b))")
-    close(expression(*inputs_of(expression, at)), torch.tensor(0.0).double())
+    close(expression(*order_inputs(expression, at)), torch.tensor(0.0).double())
     assert set(expression.names) == {"w @ x", "w @ x + b", "relu(w @ x + b)", "sum(relu(w @ x + b))"}
 
 

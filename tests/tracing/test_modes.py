@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from descend.errors import Mistake
-from descend.tracing.modes import differentiate, disagreement
+from descend.tracing.modes import differentiate, measure_disagreement
 from descend.tracing.record import record
 from tests.close import close
 
@@ -100,12 +100,12 @@ def test_wrong_directions() -> None:
 def test_a_wrong_gradient_is_noticed() -> None:
     program = record(network, INPUTS, lambda y: y)
     found = differentiate(program)
-    assert disagreement(program, found) < 1e-12
+    assert measure_disagreement(program, found) < 1e-12
     adjoint = found.adjoints[1]
     assert adjoint is not None
     found.adjoints[1] = 1.01 * adjoint
-    assert disagreement(program, found) > 1e-3
+    assert measure_disagreement(program, found) > 1e-3
     found.adjoints[1] = torch.full_like(adjoint, float("nan"))
-    assert disagreement(program, found) == float("inf")
+    assert measure_disagreement(program, found) == float("inf")
     infinite = record(lambda x: x.log(), [torch.zeros((), dtype=torch.float64)], lambda y: y)
-    assert disagreement(infinite, differentiate(infinite)) == 0
+    assert measure_disagreement(infinite, differentiate(infinite)) == 0

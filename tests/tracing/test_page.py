@@ -14,11 +14,11 @@ from torch import Tensor
 from descend import models
 from descend.errors import Mistake
 from descend.tracing.examples import EXAMPLES
-from descend.tracing.layout import HIGH, WIDE, layout
-from descend.tracing.page import body
-from descend.tracing.result import Trace, traced
-from descend.tracing.sources import source
-from descend.tracing.table import as_json, cell, plain
+from descend.tracing.layout import HIGH, WIDE, lay_out
+from descend.tracing.page import make_body
+from descend.tracing.result import Trace, make_trace
+from descend.tracing.sources import find_source
+from descend.tracing.table import as_json, format_cell, to_plain
 
 
 def f(x: Tensor, y: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def f(x: Tensor, y: Tensor) -> Tensor:
 
 @pytest.fixture(scope="module")
 def small() -> Trace:
-    return traced(f, [torch.tensor(1.0).double(), torch.tensor(2.0).double()], title="a </script> & <b>")
+    return make_trace(f, [torch.tensor(1.0).double(), torch.tensor(2.0).double()], title="a </script> & <b>")
 
 
 def test_a_trace_is_a_table(small: Trace) -> None:
@@ -41,12 +41,12 @@ def test_a_trace_is_a_table(small: Trace) -> None:
 
 
 def test_cells() -> None:
-    assert cell(None) == ""
-    assert cell(torch.tensor([[1.0, -0.0]])) == "[[1, 0]]"
-    assert cell(torch.ones(2, 5)) == "2x5: mean 1, std 0"
-    assert cell(torch.arange(9)) == "9: 0, 1, 2, .."
-    assert plain(torch.tensor([float("nan"), float("inf")])) == {"shape": [2], "values": ["nan", "inf"]}
-    big = plain(torch.arange(100.0))
+    assert format_cell(None) == ""
+    assert format_cell(torch.tensor([[1.0, -0.0]])) == "[[1, 0]]"
+    assert format_cell(torch.ones(2, 5)) == "2x5: mean 1, std 0"
+    assert format_cell(torch.arange(9)) == "9: 0, 1, 2, .."
+    assert to_plain(torch.tensor([float("nan"), float("inf")])) == {"shape": [2], "values": ["nan", "inf"]}
+    big = to_plain(torch.arange(100.0))
     assert big is not None
     assert (big["shape"], big["max"], len(big["first"])) == ([100], 99.0, 8)
 
@@ -82,7 +82,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(small: Trace) -> None:
-    html = body(small)
+    html = make_body(small)
     tags = Tags()
     tags.feed(html)
     assert not tags.open
@@ -96,18 +96,19 @@ def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(small: Trace) 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_no_two_nodes_overlap(name: str) -> None:
-    program = traced(EXAMPLES[name].fn, EXAMPLES[name].inputs).program
-    at = layout(program).nodes
+    program = make_trace(EXAMPLES[name].fn, EXAMPLES[name].inputs).program
+    at = lay_out(program).nodes
     for node in program.operations:
         assert all(at[parent].y < at[node.index].y for parent in node.parents)
     for a, b in combinations(at, 2):
         assert abs(a.x - b.x) > 0.9 * WIDE or abs(a.y - b.y) > 0.9 * HIGH
 
 
+@pytest.mark.system("mlp", "execution-trace")
 @pytest.mark.parametrize("name", ["mlp", "lenet", "gpt2"])
 def test_a_model_is_traced_by_name(name: str) -> None:
-    found = source(name, {})
-    trace = traced(found.fn, found.inputs, "sum", module=found.module)
+    found = find_source(name, {})
+    trace = make_trace(found.fn, found.inputs, "sum", module=found.module)
     assert trace.gap < 1e-4
     parameters = {node.name for node in trace.program.nodes if node.kind == "parameter"}
     assert isinstance(found.fn, torch.nn.Module)
@@ -117,18 +118,18 @@ def test_a_model_is_traced_by_name(name: str) -> None:
 
 def test_unknown_names() -> None:
     with pytest.raises(Mistake, match=r"no walkthrough, model or run 'gpt3'\. Did you mean 'gpt2'"):
-        source("gpt3", {})
+        find_source("gpt3", {})
     with pytest.raises(Mistake, match="only an expression has variables"):
-        source("2-3-1", {"x": torch.ones(())})
+        find_source("2-3-1", {"x": torch.ones(())})
     assert "mlp" in models.names()
-    assert source("x-y", {"x": torch.ones(()), "y": torch.ones(())}).title == "x-y"
+    assert find_source("x-y", {"x": torch.ones(()), "y": torch.ones(())}).title == "x-y"
 
 
 def test_an_edge_that_skips_rows_leads_around_the_nodes_between() -> None:
     def residual(x: Tensor) -> Tensor:
         return x + (x.sin().cos().exp() * 2).tanh()
 
-    at = layout(traced(residual, [torch.tensor(0.3)]).program)
+    at = lay_out(make_trace(residual, [torch.tensor(0.3)]).program)
     bends = at.bends[0, len(at.nodes) - 1]
     assert len(bends) == 5
     for bend in bends:

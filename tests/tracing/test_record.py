@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.errors import Mistake
-from descend.tracing.modes import differentiate, disagreement
+from descend.tracing.modes import differentiate, measure_disagreement
 from descend.tracing.program import Program
 from descend.tracing.record import record
 from tests.close import close
@@ -30,7 +30,7 @@ def checked(fn: Callable[..., Any], *inputs: Any) -> Program:
     assert not program.refused
     assert program.torch_gradients
     assert any(g.abs().max() > 0 for g in program.torch_gradients.values())
-    assert disagreement(program, differentiate(program)) < 1e-9
+    assert measure_disagreement(program, differentiate(program)) < 1e-9
     return program
 
 
@@ -121,7 +121,7 @@ def test_random_programs_of_views_and_writes(program: list[tuple[int, int, int]]
     found = record(f, [t([[0.5, -0.3], [0.8, 0.1]])], lambda y: y)
     close(found.evaluate([node.value for node in found.leaves]), found.nodes[found.output].value)
     if not found.refused:
-        assert disagreement(found, differentiate(found)) < 1e-9
+        assert measure_disagreement(found, differentiate(found)) < 1e-9
 
 
 def test_what_autograd_refuses_is_said() -> None:
@@ -189,7 +189,7 @@ def test_modules_give_names_and_places() -> None:
     assert norm.running_mean is not None
     before = norm.running_mean.clone()
     program = record(net, [torch.randn(5, 3).double()], lambda y: y.sum())
-    assert disagreement(program, differentiate(program)) < 1e-9
+    assert measure_disagreement(program, differentiate(program)) < 1e-9
     assert {"0.weight", "1.bias", "3.weight"} <= {node.name for node in program.nodes}
     assert [node.where for node in program.operations] == ["0", "1", "2", "3", ""]
     assert not torch.equal(norm.running_mean, before)  # the run itself updates it, once

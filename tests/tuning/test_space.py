@@ -11,9 +11,9 @@ from descend import recipes
 from descend.classic.search import Choice, LogUniform, LogWhole, Uniform, Whole
 from descend.errors import Mistake
 from descend.models.mlp import MLPConfig
-from descend.tuning.space import default_space, difference, flags, leaves, space, typed
+from descend.tuning.space import choose_space, find_difference, format_flags, list_leaves, read_space, type_values
 from descend.verbs.flags import parse
-from descend.verbs.train import Order
+from descend.verbs.train import TrainFlags
 
 LENET, MLP = recipes.get("lenet-digits"), recipes.get("mlp-lbfgs-digits")
 
@@ -33,7 +33,7 @@ LENET, MLP = recipes.get("lenet-digits"), recipes.get("mlp-lbfgs-digits")
     ],
 )
 def test_grammar(text: str, name: str, prior: Any) -> None:
-    [found] = space([text], LENET)
+    [found] = read_space([text], LENET)
     assert (found.name, found.prior) == (name, prior)
 
 
@@ -58,40 +58,43 @@ def test_grammar(text: str, name: str, prior: Any) -> None:
 )
 def test_mistakes_name_the_flag(asked: list[str], said: str) -> None:
     with pytest.raises(Mistake) as caught:
-        space(asked, LENET)
+        read_space(asked, LENET)
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("name", recipes.names())
 def test_every_leaf_is_a_flag(name: str) -> None:
     recipe = recipes.get(name)
-    assert parse(Order, flags(leaves(recipe)), "descend train", default=Order(recipe)).recipe == recipe
+    assert (
+        parse(TrainFlags, format_flags(list_leaves(recipe)), "descend train", default=TrainFlags(recipe)).recipe
+        == recipe
+    )
 
 
 def test_a_trial_is_what_its_flags_say() -> None:
-    dimensions = space(["model.hidden=8,16 16", "optim.lr=0.1..2"], MLP)
-    words = typed(dimensions, {"model.hidden": "16 16", "optim.lr": 0.5})
-    made = parse(Order, words, "descend train", default=Order(MLP)).recipe
+    dimensions = read_space(["model.hidden=8,16 16", "optim.lr=0.1..2"], MLP)
+    words = type_values(dimensions, {"model.hidden": "16 16", "optim.lr": 0.5})
+    made = parse(TrainFlags, words, "descend train", default=TrainFlags(MLP)).recipe
     expected = replace(MLP, model=MLPConfig(hidden=(16, 16), activations=("tanh",)), optim=replace(MLP.optim, lr=0.5))
     assert made == expected
-    assert difference(MLP, made) == ["--model.hidden", "16", "16", "--optim.lr", "0.5"]
-    assert difference(MLP, MLP) == []
+    assert find_difference(MLP, made) == ["--model.hidden", "16", "16", "--optim.lr", "0.5"]
+    assert find_difference(MLP, MLP) == []
 
 
 def test_the_default_space_is_around_the_recipe() -> None:
-    assert default_space(LENET) == ["optim.lr=0.0002..0.02:log", "batch=32,64,128"]
-    assert default_space(MLP) == ["optim.lr=0.1..10:log"]  # a batch of all the images has no double
-    assert [d.partition("=")[0] for d in default_space(recipes.get("gan-mixture"))] == [
+    assert choose_space(LENET) == ["optim.lr=0.0002..0.02:log", "batch=32,64,128"]
+    assert choose_space(MLP) == ["optim.lr=0.1..10:log"]  # a batch of all the images has no double
+    assert [d.partition("=")[0] for d in choose_space(recipes.get("gan-mixture"))] == [
         "optim.d.lr",
         "optim.g.lr",
         "batch",
     ]
     two = replace(LENET, loop=replace(LENET.loop, batch=6, accumulate=2))
-    assert default_space(two)[-1] == "batch=6,12"  # 3 does not divide
+    assert choose_space(two)[-1] == "batch=6,12"  # 3 does not divide
     for name in recipes.names():
-        assert space(default_space(recipes.get(name)), recipes.get(name))
+        assert read_space(choose_space(recipes.get(name)), recipes.get(name))
 
 
 def test_a_grid_has_few_digits_inside_the_range() -> None:
-    [found] = space(["optim.lr=0.00033333..0.3:log"], LENET)
+    [found] = read_space(["optim.lr=0.00033333..0.3:log"], LENET)
     assert found.listed() == [0.00033333, 0.001826, 0.01, 0.05477, 0.3]

@@ -15,16 +15,16 @@ from descend import recipes
 from descend.engine.fit import Display, Result
 from descend.engine.progress import Quiet
 from descend.errors import Mistake
-from descend.tuning.space import space
-from descend.tuning.study import Plan, Study, mend
-from descend.tuning.suggest import STARTUP, known_as_bad, suggest
+from descend.tuning.space import read_space
+from descend.tuning.study import Study, StudyPlan, mend_journal
+from descend.tuning.suggest import STARTUP, mark_bad, suggest
 
 LENET = recipes.get("lenet-digits")
 ASKED = ["optim.lr=1e-4..1:log", "batch=16,32,64"]
 
 
-def plan(sampler: Any = "random", pruner: Any = "none", watch: str = "min loss", asked: list[str] = ASKED) -> Plan:
-    return Plan(space(asked, LENET), sampler, pruner, watch, seed=3, steps=10)
+def plan(sampler: Any = "random", pruner: Any = "none", watch: str = "min loss", asked: list[str] = ASKED) -> StudyPlan:
+    return StudyPlan(read_space(asked, LENET), sampler, pruner, watch, seed=3, steps=10)
 
 
 class Pretend:
@@ -148,7 +148,7 @@ def test_failed_trials_are_remembered_as_bad(tmp_path: Path) -> None:
     best = study.best()
     assert best is not None
     assert best.params["optim.lr"] <= 3e-3
-    bad = known_as_bad(study.optuna.trials[first["number"]])
+    bad = mark_bad(study.optuna.trials[first["number"]])
     assert bad.state == optuna.trial.TrialState.PRUNED  # what the density estimator counts among the worst
     assert not bad.intermediate_values
 
@@ -193,7 +193,7 @@ def test_a_torn_line_is_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "journal.log"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"op_code":4,"wor')
-    mend(path)
+    mend_journal(path)
     assert path.read_bytes() == whole
     path.write_bytes(whole + b'{"op_code":4,"wor')
     again = Study(tmp_path, plan())
@@ -219,7 +219,7 @@ def test_importance_sees_what_counts(tmp_path: Path) -> None:
 
 
 def test_a_suggestion_depends_on_seed_and_history_only() -> None:
-    dims = space(ASKED, LENET)
+    dims = read_space(ASKED, LENET)
     assert suggest("random", dims, 0, [], True) == suggest("tpe", dims, 0, [], False)
     assert suggest("random", dims, 0, [], True) != suggest("random", dims, 1, [], True)
     assert (

@@ -29,7 +29,7 @@ def run(*args: str, **kwargs: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_one_screen() -> None:
-    lines = cli.screen().splitlines()
+    lines = cli.format_screen().splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     for name in NAMES:

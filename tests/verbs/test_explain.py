@@ -11,7 +11,7 @@ import pytest
 
 from descend.catalog.claims import Claim
 from descend.catalog.explanation import digits, lines
-from descend.catalog.page import page, prose
+from descend.catalog.page import format_prose, make_explanation_page
 from descend.catalog.source import name_words, read
 from descend.errors import Mistake
 from descend.verbs.explain import command, explain
@@ -95,7 +95,7 @@ def test_the_page_is_whole_and_self_contained(slug: str, tmp_path: Path) -> None
     assert "@import" not in text
     assert "url(" not in text
     assert "prefers-color-scheme: dark" in text
-    assert explain(slug)._repr_html_() in page(explain(slug))
+    assert explain(slug)._repr_html_() in make_explanation_page(explain(slug))
 
 
 def test_a_page_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_page_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_prose_and_mathematics_are_told_apart() -> None:
-    html = prose("One `name`.\n\n    a < b\n\n    c\n\nTwo.")
-    assert html == "<p>One <code>name</code>.</p><pre class=math>a &lt; b\n\nc</pre><p>Two.</p>"
+    html = format_prose("One `name`.\n\n    a < b\n\n    c\n\nTwo.")
+    assert html == '<p>One <code>name</code>.</p><pre class="math">a &lt; b\n\nc</pre><p>Two.</p>'
 
 
 def test_the_code_shown_is_what_bears_the_name_and_what_it_uses() -> None:

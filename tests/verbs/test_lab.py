@@ -8,8 +8,8 @@ import pytest
 import descend
 from descend import cli, labs
 from descend.errors import Mistake
-from descend.verbs.flags import seconds
-from descend.verbs.table import table
+from descend.verbs.flags import read_seconds
+from descend.verbs.table import format_table
 from tests.close import close
 
 
@@ -23,7 +23,7 @@ def test_the_labs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_lab_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "scale.html"
-    assert cli.main(["lab", "attention-scale", "--budget", "0.2s", "--out", str(page)]) == 0
+    assert cli.main(["lab", "attention-scale", "--budget", "0.05s", "--out", str(page)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Claim: With entries of mean 0")
     assert "\n1024 " in out
@@ -37,24 +37,36 @@ def test_a_lab_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_json_is_what_python_returns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "scale.png"
-    cli.main(["lab", "attention-scale", "--budget", "0.2", "--seed", "3", "--json", "--out", str(picture)])
+    plot = tmp_path / "scale.png"
+    cli.main(["lab", "attention-scale", "--budget", "0.2", "--seed", "3", "--json", "--out", str(plot)])
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(json.dumps(descend.lab("attention-scale", seed=3, budget=0.2)))
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    again = json.loads(json.dumps(descend.lab("attention-scale", seed=3, budget=0.2)))
+    assert printed.pop("seconds") > 0 < again.pop("seconds")
+    assert printed == again
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_seeds_are_judged_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lab", "attention-scale", "--budget", "0.1", "--seeds", "3"]) == 0
+    out = capsys.readouterr().out
+    assert " ± " in out
+    assert all(f"\nseed {seed}, " in out for seed in range(3))
+    assert "\nbudget 0.1 s a seed, took " in out
+    assert "\nVerdict: " in out
+    assert cli.main(["lab", "attention-scale", "--seeds", "0"]) == 2
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("10", 10.0), ("10s", 10.0), ("2m", 120.0), ("1.5h", 5400.0), (".5s", 0.5)]
 )
 def test_budgets(text: str, value: float) -> None:
-    close(seconds(text), value)
+    close(read_seconds(text), value)
 
 
 @pytest.mark.parametrize("text", ["", "fast", "-1s", "0", "10y", "1e9", "nan"])
 def test_wrong_budgets(text: str) -> None:
     with pytest.raises(Mistake, match="give a time such as 90s"):
-        seconds(text)
+        read_seconds(text)
 
 
 def test_where_to_write_is_checked_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,11 +79,11 @@ def test_where_to_write_is_checked_before_the_work(tmp_path: Path, capsys: pytes
 
 
 def test_table_aligns() -> None:
-    text = table(["name", "mean gradient", "n"], [["a", 0.5, 10], ["long name", 12.25, 3]])
+    text = format_table(["name", "mean gradient", "n"], [["a", 0.5, 10], ["long name", 12.25, 3]])
     assert text.splitlines() == [
         "               mean",
         "name       gradient   n",
         "a               0.5  10",
         "long name     12.25   3",
     ]
-    assert table(["x"], [[None], [1.0]]).splitlines() == ["x", "", "1"]
+    assert format_table(["x"], [[None], [1.0]]).splitlines() == ["x", "", "1"]

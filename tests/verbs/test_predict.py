@@ -79,20 +79,22 @@ def test_the_command(classifier: Path, photos: Path, capsys: pytest.CaptureFixtu
 
 
 def test_mistakes_are_one_line(classifier: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (photos / "bad.png").write_text("no picture")
+    (photos / "bad.png").write_text("no image")
     (photos / "empty").mkdir()
     language = photos / "gpt2"
-    GPT2(GPT2_TINY).save_pretrained(language)
+    tokenizer = Tokenizer.bpe("a text of words " * 9, 270)
+    GPT2(replace(GPT2_TINY, vocab=tokenizer.vocab)).save_pretrained(language)
+    tokenizer.save(language)
     for args, said in (
         (["nowhere", "a.png"], "nowhere is not a folder"),
         ([str(classifier), "missing.png"], "missing.png does not exist"),
         ([str(classifier), str(photos / "bad.png")], "bad.png"),
-        ([str(classifier), str(photos / "empty")], "holds no pictures"),
+        ([str(classifier), str(photos / "empty")], "holds no images"),
         ([str(classifier), str(photos / "a.png"), "--heat", "x.jpg"], "ends in .png"),
         ([str(classifier), str(photos / "a.png"), "--heat", "no/x.png"], "folder no does not exist"),
         ([str(classifier), str(photos / "a.png"), "--top", "0"], "at least 1"),
         ([str(classifier)], "name at least one|missing"),
-        ([str(language), "a.png"], "GPT2, which classifies neither"),
+        ([str(language), "a.png"], "GPT2, which is not a classifier"),
     ):
         assert cli.main(["predict", *args]) == 2, args
         err = capsys.readouterr().err
@@ -119,7 +121,7 @@ def test_texts(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"words": "good"}\n')
     with pytest.raises(Mistake, match=r't.jsonl, line 1: no record with "text"'):
         predict(tmp_path / "bert", tmp_path / "t.jsonl")
-    with pytest.raises(Mistake, match="--heat is for pictures"):
+    with pytest.raises(Mistake, match="--heat is for images"):
         predict(tmp_path / "bert", "good", heat="x.png")
 
 
@@ -139,10 +141,10 @@ def test_a_localiser_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[st
     model = Localiser(LocaliserConfig(image=(3, 16, 16), classes=2, widths=(4, 6))).eval()
     model.save_pretrained(tmp_path / "where")
     Preprocessing((3, 16, 16), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), ("cat", "dog")).save(tmp_path / "where")
-    picture = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
-    Image.fromarray(picture).save(tmp_path / "a.png")
+    image = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    Image.fromarray(image).save(tmp_path / "a.png")
     (row,) = predict(tmp_path / "where", tmp_path / "a.png", heat=tmp_path / "box.png")
-    x = torch.from_numpy(picture).movedim(-1, 0)[None] / 255
+    x = torch.from_numpy(image).movedim(-1, 0)[None] / 255
     assert row["box"] == pytest.approx(model(x).box[0].tolist(), abs=1e-5)
     assert (tmp_path / "box.png").exists()
     assert cli.main(["predict", str(tmp_path / "where"), str(tmp_path / "a.png")]) == 0
@@ -157,11 +159,11 @@ def test_a_clip_chooses_among_the_labels(tmp_path: Path, capsys: pytest.CaptureF
     model.save_pretrained(tmp_path)
     tokenizer.save(tmp_path)
     Preprocessing((3, 8, 8), (0.5, 0.5, 0.5), (0.5, 0.5, 0.5)).save(tmp_path)
-    picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    Image.fromarray(picture).save(tmp_path / "a.png")
+    image = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    Image.fromarray(image).save(tmp_path / "a.png")
     labels = ["a red ring", "a blue star", "a ring"]
     (row,) = predict(tmp_path, tmp_path / "a.png", labels=labels, heat=tmp_path / "heat.png")
-    x = pixels(torch.from_numpy(picture).movedim(-1, 0)[None])
+    x = pixels(torch.from_numpy(image).movedim(-1, 0)[None])
     p = model(x, caption_tokens(tokenizer, labels, text.context)).softmax(dim=1)[0].tolist()
     assert {a["label"]: a["probability"] for a in row["answers"]} == pytest.approx(dict(zip(labels, p, strict=True)))
     assert cli.main(["predict", str(tmp_path), str(tmp_path / "a.png"), "--labels", "a red ring, a ring"]) == 0
@@ -185,6 +187,8 @@ def test_texts_of_a_recurrent_classifier(tmp_path: Path) -> None:
     found = predict(tmp_path, "good film", "bad")
     no, yes = model(torch.tensor([tokenizer.encode("good film")])).softmax(dim=1)[0].tolist()
     assert {a["label"]: a["probability"] for a in found[0]["answers"]} == pytest.approx({"no": no, "yes": yes})
+    (empty,) = predict(tmp_path, "")
+    assert sum(a["probability"] for a in empty["answers"]) == pytest.approx(1.0)
 
 
 def test_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

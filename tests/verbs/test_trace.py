@@ -42,7 +42,7 @@ def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.endswith(f"written: {page}\n")
     html = page.read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>")
-    assert html.count("<script") == html.count("</script>") == 3
+    assert html.count("<script") == html.count("</script>") == 2
 
 
 def test_any_function_and_module() -> None:
@@ -80,7 +80,7 @@ def test_the_walkthroughs_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["foo(x)", "--at", "x=1"], "there is no function 'foo'"),
         (["x*y", "--at", "x=1"], "needs a value for y"),
-        (["x*2", "--at", "x=[1,2]"], "the result has shape (2,): choose a number of it with --output 0"),
+        (["x*2", "--at", "x=[1,2]"], "the result has shape (2,): choose one element with --output 0"),
         (["x*2", "--at", "x=[1,2]", "--output", "5"], "--output 5: the result has shape (2,)"),
         (["x*2", "--at", "x=[1,2]", "--output", "a"], "give 1 whole numbers"),
         (["x*2", "--at", "x=1", "--output", "3:0"], "the result has 1 tensors"),

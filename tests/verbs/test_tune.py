@@ -20,7 +20,7 @@ import descend
 from descend.cli import main
 from descend.data.images.digits import Digits
 from descend.data.images.labelled import Splits
-from descend.engine.protocol import Loop
+from descend.engine.loop import Loop
 from descend.kinds.images import ClassifyImages
 from descend.models.mlp import MLPConfig
 from descend.optim.rules import AdamW
@@ -89,7 +89,7 @@ def test_more_trials_and_another_study(tmp_path: Path, capsys: pytest.CaptureFix
     assert outcome(three)[:2] == outcome(two)
     assert len(three["trials"]) == 3
     assert main([*ask, "--seed", "1"]) == 2
-    assert "holds a study with another recipe values" in capsys.readouterr().err
+    assert "holds a study with another recipe;" in capsys.readouterr().err
     one = printed(capsys, [*ask, "--seed", "1", "--trials", "1", "--replace", "--json"])
     assert len(one["trials"]) == 1
     assert one["trials"][0]["values"] != two["trials"][0]["values"]  # another seed, other values
@@ -158,6 +158,7 @@ def test_the_test_data_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.system("bayesian-optimization")
+@pytest.mark.system("bayesian-optimization", "real")
 def test_bayesian_optimization_of_a_real_validation_score(tmp_path: Path) -> None:
     """After the random trials the process proposes rates near the good ones, and the last are among the best."""
     recipe = digits(steps=24, eval_every=12)

@@ -8,8 +8,8 @@ from descend.interpret.grad_cam import grad_cam
 from descend.models import vit
 from descend.models.lenet import LeNet, LeNetConfig
 from descend.models.mlp import MLP, MLPConfig
-from descend.report.exhibits import section
-from descend.views.images import heat_of, look_inside
+from descend.report.exhibits import make_section
+from descend.views.images import find_heat, look_inside
 from tests.close import close
 
 LABELS = ("a", "b", "c")
@@ -27,10 +27,10 @@ def test_a_report_shows_the_inside(channels: int) -> None:
         shown = look_inside(model, images, prepare)
     titles = [e.title for e in shown]
     assert titles == [
-        "First filters", "Feature maps", "Heat maps of mistakes and closest calls", "Map of representations",
+        "First filters", "Feature maps", "Heat maps of the worst mistakes", "Representations",
     ]  # fmt: skip
     for exhibit in shown:
-        assert "could not be drawn" not in section(exhibit)
+        assert "could not be drawn" not in make_section(exhibit)
     assert all(p.grad is None for p in model.parameters())
 
 
@@ -38,16 +38,16 @@ def test_a_report_shows_the_inside(channels: int) -> None:
 def test_the_heat_fits_the_network() -> None:
     torch.manual_seed(0)
     model, x = LeNet(LeNetConfig(image=(1, 14, 14), classes=3, kernel=3)).eval(), torch.randn(2, 1, 14, 14)
-    heat, how = heat_of(model, x)
+    heat, how = find_heat(model, x)
     assert how == "Grad-CAM"
     close(heat, grad_cam(model, x, name="c3"))
     dense = MLP(MLPConfig(inputs=196, outputs=3))
-    assert heat_of(dense, x)[1] == "gradient at the pixels"
+    assert find_heat(dense, x)[1] == "gradient at the pixels"
 
 
 def test_a_transformer_is_looked_at_through_its_attention() -> None:
     torch.manual_seed(0)
     net, x = vit.ViTForImageClassification(vit.TINY).eval(), vit.TINY_INPUT()
-    heat, how = heat_of(net, x)
+    heat, how = find_heat(net, x)
     assert how == "attention rollout"
     assert heat.shape == (len(x), *x.shape[-2:])

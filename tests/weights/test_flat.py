@@ -15,6 +15,7 @@ from descend.weights.rules import drop, rename, stack, transpose
 
 RULES = [
     transpose("dense.weight", "fc.kernel"),
+    transpose("dense.weight", "fc.weight"),  # an older name
     rename("dense.bias", "fc.bias"),
     *(rename(f"norm.{p}", f"bn.{p}") for p in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")),
     stack("kernels", "conv{}.weight"),
@@ -75,7 +76,7 @@ def test_an_older_file_without_the_count_of_batches(tmp_path: Path) -> None:
     torch.save(tensors, tmp_path / "w.pth")
     model = Small(0)
     read_flat(model, tmp_path / "w.pth", RULES)
-    assert model.norm.num_batches_tracked == 1
+    assert model.norm.num_batches_tracked == 0
     assert model.norm.running_var is not None
     assert torch.equal(model.norm.running_var, tensors["bn.running_var"])
 
@@ -88,6 +89,7 @@ def test_an_older_file_without_the_count_of_batches(tmp_path: Path) -> None:
         ({"fc.bias": None, "bn.bias": None, "conv1.weight": None}, "missing key 'bn.bias' and 2 more"),
         ({"fc.kernel": torch.zeros(5, 3)}, "key 'fc.kernel' has shape (5, 3), this Small asks for (3, 5)"),
         ({"conv2.weight": torch.zeros(4)}, "key 'conv2.weight' is beyond this Small"),
+        ({"fc.weight": torch.zeros(3, 5)}, "key 'fc.weight' is a duplicate of 'fc.kernel'"),
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_copied(

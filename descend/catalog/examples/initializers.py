@@ -11,7 +11,7 @@ from torch import nn
 from descend.catalog.examples import Compute, Inputs, real
 from descend.nn.init import backward, bound, forget_bias_, he, lecun, xavier
 from descend.ops.activations import relu, sigmoid, tanh
-from descend.theory.signal import RELU_KEEPS, RELU_VARIANCE, grown, layer_factor
+from descend.theory.signal import RELU_KEEPS, RELU_VARIANCE, grow_signal, layer_factor
 
 
 def xavier_bounds(i: Inputs) -> Inputs:
@@ -54,13 +54,13 @@ def he_ratio(i: Inputs) -> Inputs:
         "E_relu_sq": RELU_KEEPS,
         "ratio_he": of_he,
         "ratio_1_over_n": of_lecun,
-        "ratio_1_over_n_after_50_layers": grown(1.0, of_lecun, 50),
+        "ratio_1_over_n_after_50_layers": grow_signal(1.0, of_lecun, 50),
     }
 
 
 def propagation(i: Inputs) -> Inputs:
     n = i["width"]
-    after = partial(grown, 1.0, layers=i["layers"])
+    after = partial(grow_signal, 1.0, layers=i["layers"])
     return {
         "xavier_theory": after(factor=layer_factor(n, xavier(n, n))),
         "he_theory": after(factor=layer_factor(n, he(n, n))),

@@ -19,9 +19,9 @@ from descend.ops.normalization import (
     rms_norm,
     rms_norm_outside,
     scale_and_shift,
-    spread,
+    standard_deviation,
 )
-from descend.theory.signal import grown, risen
+from descend.theory.signal import grow_signal, risen
 
 # Batch
 
@@ -34,7 +34,7 @@ def batch_train(i: Inputs) -> Inputs:
 
 def inference_sign(i: Inputs) -> Inputs:
     var = real(i["sigma_bar_squared"])
-    return {"printed_form": spread(var, -i["eps"]), "right_form": spread(var, i["eps"])}
+    return {"printed_form": standard_deviation(var, -i["eps"]), "right_form": standard_deviation(var, i["eps"])}
 
 
 def column_of(sigma: float) -> Tensor:
@@ -86,7 +86,7 @@ def normalized_sample(i: Inputs) -> Inputs:
     return {
         "numerator": (z - mu)[0],
         "var_plus_eps": var[0] + eps,
-        "std": spread(var, eps)[0],
+        "std": standard_deviation(var, eps)[0],
         "zhat": z_hat[0, 0],
         "y": y[0, 0],
         "zhat_all": z_hat[:, 0],
@@ -138,7 +138,7 @@ def mf_layer(i: Inputs) -> Inputs:
 def s940_layer(i: Inputs) -> Inputs:
     h = real(i["h"])
     mu, var = moments(h, (0,))
-    return {"mu": mu[0], "sigma": spread(var, 0.0)[0], "LN": i["gamma"] * layer_norm(h, 0.0) + i["beta"]}
+    return {"mu": mu[0], "sigma": standard_deviation(var, 0.0)[0], "LN": i["gamma"] * layer_norm(h, 0.0) + i["beta"]}
 
 
 def drift(i: Inputs) -> Inputs:
@@ -148,8 +148,8 @@ def drift(i: Inputs) -> Inputs:
     up, down = (end ** (1 / steps) for end in (5.0, 0.1))
     return {
         "additive_growth_at_50": risen(1.0, (5.0 - 1.0) / steps, more),
-        "geometric_growth_at_50": grown(1.0, up, more),
-        "geometric_decay_at_50": grown(1.0, down, more),
+        "geometric_growth_at_50": grow_signal(1.0, up, more),
+        "geometric_decay_at_50": grow_signal(1.0, down, more),
     }
 
 
@@ -162,7 +162,7 @@ def vom_layer(i: Inputs) -> Inputs:
         "sq_dev": (x - mu).square(),
         "sum_sq": var[0] * len(x),
         "var": var[0],
-        "sigma": spread(var, 0.0)[0],
+        "sigma": standard_deviation(var, 0.0)[0],
         "centered": x - mu,
         "xhat": x_hat,
         "mean_xhat": x_hat.mean(),

@@ -17,9 +17,9 @@ def random_guess(i: Inputs) -> Inputs:
     return {f"top{k}_error": 1 - top_k(logits, y, k).double().mean() for k in (1, 5)}
 
 
-def updates(n: int, batch: int) -> int:
+def updates(n: int, batch: int, drop_last: int = 0) -> int:
     """Batches until the stream reaches the second epoch."""
-    stream, count = Shuffled({"x": torch.zeros(n, 1)}, batch), 0
+    stream, count = Shuffled({"x": torch.zeros(n, 1)}, batch, drop_last=drop_last), 0
     while stream.cursor.epoch == 0:
         next(stream)
         count += 1
@@ -27,9 +27,9 @@ def updates(n: int, batch: int) -> int:
 
 
 def batches_per_epoch(i: Inputs) -> Inputs:
-    """The last batch of an epoch reaches into the next one, unless B divides N."""
-    ceil = [updates(n, i["B"]) for n in i["N"]]
-    return {"ceil": ceil, "floor": [c if c * i["B"] == n else c - 1 for c, n in zip(ceil, i["N"], strict=True)]}
+    """The last batch of an epoch reaches into the next one, unless B divides N; or the rest is dropped."""
+    b = i["B"]
+    return {"ceil": [updates(n, b) for n in i["N"]], "floor": [updates(n, b, drop_last=b) for n in i["N"]]}
 
 
 def float16_range(i: Inputs) -> Inputs:

@@ -152,7 +152,7 @@ class Environments:
                 self.observation[i] = self._step(i, action)[0]
         if not np.array_equal(self.observation, state["observation"], equal_nan=True):
             raise Mistake(
-                f"{self.name} cannot be resumed exactly: the same seed and actions led to another observation"
+                f"{self.name} cannot be resumed exactly: the same seed and actions led to a different observation"
             )
 
 

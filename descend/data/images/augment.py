@@ -9,7 +9,7 @@ does not depend on how an epoch is cut into batches. Shapes stay, the label is n
     Shift      whole pixels, black comes in (pad and crop)      Crop      a part, brought back to full size
     Mirror     left and right change places, one time in two    Upend     top and bottom
     Turn       about the centre                                 Zoom      the size
-    Colour     brightness, contrast, saturation                 Balance   the strength of each channel
+    Colour     brightness, contrast, saturation                 ColourBalance   the strength of each channel
     Erase      a black rectangle
 
 What is safe depends on the data: a 6 upside down is a 9 (DLN). `safe` leaves out what `UNSAFE` names for a dataset.
@@ -141,7 +141,7 @@ class Colour:
 
 
 @dataclass(frozen=True)
-class Balance:
+class ColourBalance:
     """Channel c times 1 + limit·u_c, for images of up to 3 channels; clamped to 0..1."""
 
     limit: float

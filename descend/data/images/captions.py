@@ -3,7 +3,7 @@
     "a small red circle at the top left"        colour and shape in most, in the others one of the two; size and
     "a photo of a red shape", "a large circle"  place in some: people do not say everything they see either
 
-Some training pictures are black and white, and their captions tell no colour: what makes a shape is not its colour.
+Some training images are black and white, and their captions tell no colour: what makes a shape is not its colour.
 Of the colours and shapes some pairs are held out: each colour and each shape is seen in training, these pairs never.
 Their images are the test part. To name them a model must have learned what a word means apart from the others.
 
@@ -37,7 +37,7 @@ SMALL, LARGE = 0.48, 0.60  # of the side: what is called small or large
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 TOLD = 0.7  # how often a caption tells the size, and how often the place
 ONLY = 0.1  # how often it tells the colour alone, and how often the shape alone
-GREY = 0.3  # how many training pictures are black and white
+GREY = 0.3  # how many training images are black and white
 LIGHT = (0.299, 0.587, 0.114)  # how bright red, green and blue look
 HELD_OUT = 8  # every shape lacks a colour: the pairs (i, j) with i + j a multiple of this
 FORMS = ("{}", "a photo of {}", "a picture of {}", "there is {}")
@@ -81,16 +81,16 @@ class Captions:
     longest: int = 24
     """Tokens of a caption, start and end included; longer ones are cut."""
     valid: float = 0.1
-    """Share that validates, where the file names no parts."""
+    """Share used for validation, where the file names no parts."""
     test: float = 0.1
-    """Share that tests, likewise."""
+    """Share used for testing, likewise."""
 
     def read(self) -> CaptionedParts:
         """All parts, or a mistake that names the file."""
-        return self.listed() if self.path else generated(self.size, self.count)
+        return self.listed() if self.path else generate_captions(self.size, self.count)
 
     def listed(self) -> CaptionedParts:
-        """The pictures of a manifest."""
+        """The images of a manifest."""
         found = read_manifest(self.path)
         if not found.captions:
             raise Mistake(f"{self.path} has no column caption; give lines of image and caption")
@@ -98,7 +98,7 @@ class Captions:
         parts = []
         for rows in self.cut(len(x), found.parts):
             if not len(rows):
-                raise Mistake(f"{self.path}: a part has no picture; give more, or other --data.valid, --data.test")
+                raise Mistake(f"{self.path}: a part has no image; give more, or other --data.valid, --data.test")
             parts.append(Captioned(x[rows], [found.captions[i] for i in rows.tolist()]))
         return CaptionedParts(parts[0], parts[1], parts[2])
 
@@ -123,7 +123,7 @@ class Captions:
 
 
 @lru_cache(maxsize=2)
-def generated(side: int, count: int) -> CaptionedParts:
+def generate_captions(side: int, count: int) -> CaptionedParts:
     """Scenes of one object; the test part has the pairs of colour and shape that training lacks."""
     seen, apart = combinations()
     held_out = max(count // 10, 64)

@@ -1,7 +1,7 @@
-"""Every picture file opened and looked at before training starts; what was found is kept for the next start.
+"""Every image file opened and looked at before training starts; what was found is kept for the next start.
 
 A file is known again by path, size and time of change, so the second start opens only what is new. What is kept: size
-in pixels, grey or colour, a digest of the bytes, a fingerprint (`picture_hash`) and a thumbnail. The first broken file
+in pixels, grey or colour, a digest of the bytes, a fingerprint (`fingerprint`) and a thumbnail. The first broken file
 is a mistake that names it and says how many more there are.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from descend.data.images.files import bombs_are_errors, cores, is_grey, opened, plain, upright
+from descend.data.images.files import bombs_are_errors, cores, is_grey, open_image, plain, upright
 from descend.data.images.fingerprint import SIDE, fingerprints
 from descend.errors import Mistake
 
@@ -29,7 +29,7 @@ KEYS = ("path", "bytes", "changed", "version")
 
 @dataclass(frozen=True)
 class Checked:
-    """What is known of n pictures."""
+    """What is known of n images."""
 
     height: np.ndarray
     width: np.ndarray
@@ -45,7 +45,7 @@ class Checked:
 
     @property
     def sizes(self) -> dict[tuple[int, int], int]:
-        """How many pictures there are of each (height, width), the most frequent first."""
+        """How many images there are of each (height, width), the most frequent first."""
         found, counts = np.unique(np.stack([self.height, self.width], 1), axis=0, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return {(int(found[i][0]), int(found[i][1])): int(counts[i]) for i in order}
@@ -76,7 +76,7 @@ def _stat(path: Path) -> os.stat_result:
     try:
         return path.stat()
     except OSError as error:
-        raise Mistake(f"{path} cannot be read: {error.strerror}; replace it or take it out") from None
+        raise Mistake(f"{path} cannot be read: {error.strerror}; replace or remove it") from None
 
 
 def _look_at(paths: list[Path]) -> Checked:
@@ -107,25 +107,25 @@ def _look(path: Path) -> tuple[tuple[int, int], bool, bytes, np.ndarray] | Mista
 
     try:
         data = path.read_bytes()
-        with opened(path, data) as picture:
-            width, height = picture.size
-            if picture.getexif().get(0x0112, 1) >= 5:  # an orientation that lies on its side
+        with open_image(path, data) as image:
+            width, height = image.size
+            if image.getexif().get(0x0112, 1) >= 5:  # an orientation that lies on its side
                 width, height = height, width
-            grey = is_grey(picture)
-            picture.draft(None, (2 * SIDE, 2 * SIDE))
-            small = plain(upright(picture), 3).resize((SIDE, SIDE), Image.Resampling.BOX)
+            grey = is_grey(image)
+            image.draft(None, (2 * SIDE, 2 * SIDE))
+            small = plain(upright(image), 3).resize((SIDE, SIDE), Image.Resampling.BOX)
             return (height, width), grey, hashlib.blake2b(data, digest_size=16).digest(), np.asarray(small)
     except OSError as error:
-        return Mistake(f"{path} cannot be read: {error.strerror}; replace it or take it out")
+        return Mistake(f"{path} cannot be read: {error.strerror}; replace or remove it")
     except Mistake as mistake:
         return mistake
 
 
 def _place(root: Path) -> Path:
-    """The file in the user's cache folder that keeps what is known of the pictures below `root`."""
+    """The file in the user's cache folder that keeps what is known of the images below `root`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.blake2b(os.path.abspath(root).encode(), digest_size=12).hexdigest()
-    return cache / "descend" / "pictures" / f"{name}.npz"
+    return cache / "descend" / "images" / f"{name}.npz"
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:

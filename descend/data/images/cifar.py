@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from descend.data.images.labelled import Images, Splits, stratified
+from descend.data.images.labelled import Images, Splits, split_by_class
 from descend.data.images.lazy import Bytes
 from descend.data.streams.arrays import check_labels
 from descend.errors import Mistake
@@ -32,13 +32,13 @@ def which(folder: Path) -> int:
     """10 or 100 when the folder holds a CIFAR set, else 0."""
     if any((folder / name).is_file() for name in PICKLED):
         raise Mistake(
-            f"--data.path {folder} holds the pickled version of CIFAR, which is never opened here; "
-            f"fetch the binary version, {PICKLED['test_batch']}"
+            f"--data.path {folder} holds the pickled version of CIFAR, which descend never opens; "
+            f"download the binary version, {PICKLED['test_batch']}"
         )
     if all((folder / name).is_file() for name in ("train", "test", "meta")):
         raise Mistake(
-            f"--data.path {folder} holds the pickled version of CIFAR-100, which is never opened here; "
-            f"fetch the binary version, cifar-100-binary.tar.gz"
+            f"--data.path {folder} holds the pickled version of CIFAR-100, which descend never opens; "
+            f"download the binary version, cifar-100-binary.tar.gz"
         )
     return next((k for k, (train, *_) in SETS.items() if any(folder.glob(train))), 0)
 
@@ -58,9 +58,9 @@ def cifar_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> S
     if (folder / test_file).is_file():
         x, y = _records(folder / test_file, bytes_of_label, classes)
         held = Images(Bytes(torch.from_numpy(x)), torch.from_numpy(y), torch.arange(len(y)))
-        valid_rows, rest = stratified(whole.y, (valid,))
+        valid_rows, rest = split_by_class(whole.y, (valid,))
         return Splits(whole.take(rest), whole.take(valid_rows), held, names)
-    test_rows, valid_rows, rest = stratified(whole.y, (test, valid))
+    test_rows, valid_rows, rest = split_by_class(whole.y, (test, valid))
     return Splits(whole.take(rest), whole.take(valid_rows), whole.take(test_rows), names)
 
 
@@ -69,7 +69,8 @@ def _records(file: Path, bytes_of_label: int, classes: int) -> tuple[np.ndarray,
     data, record = np.fromfile(file, np.uint8), bytes_of_label + PIXELS
     if not len(data) or len(data) % record:
         raise Mistake(
-            f"{file} has {len(data)} bytes, which are no whole records of {record}; it is truncated, fetch it again"
+            f"{file} has {len(data)} bytes, not a whole number of {record}-byte records; "
+            "it is truncated, download it again"
         )
     rows = data.reshape(-1, record)
     y = rows[:, bytes_of_label - 1].astype(np.int64)
@@ -83,5 +84,5 @@ def _names(file: Path, classes: int) -> tuple[str, ...]:
         return tuple(map(str, range(classes)))
     names = tuple(line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
     if len(names) != classes or len(set(names)) != classes:
-        raise Mistake(f"{file} names {len(set(names))} classes, the data has {classes}; fetch it again")
+        raise Mistake(f"{file} names {len(set(names))} classes, the data has {classes}; download it again")
     return names

@@ -11,25 +11,25 @@ from dataclasses import dataclass
 
 from descend.data.images.idx_folder import images_of, split
 from descend.data.images.labelled import Splits
-from descend.data.images.source import Pictures
+from descend.data.images.source import ImageSource
 
 
 @dataclass(frozen=True)
-class Digits(Pictures):
+class Digits(ImageSource):
     """Which images, and how they are prepared."""
 
     path: str = ""
-    """Folder of IDX files (MNIST's, plain or .gz) or any other source of pictures; empty: the embedded digits."""
+    """Folder of IDX files (MNIST's, plain or .gz) or any other source of images; empty: the embedded digits."""
 
     @property
     def source(self) -> str:
         return self.path or "scikit-learn's digits"
 
     def embedded(self) -> Splits:
-        return embedded(self.valid, self.test).resized(self.size)
+        return load_digits_split(self.valid, self.test).resized(self.size)
 
 
-def embedded(valid: float = 0.15, test: float = 0.15) -> Splits:
+def load_digits_split(valid: float = 0.15, test: float = 0.15) -> Splits:
     """scikit-learn's digits, grey values 0..16 brought to 0..1."""
     from sklearn.datasets import load_digits  # here, since it takes a second to import
 

@@ -1,6 +1,6 @@
-"""What is worth knowing of a set of pictures before training: classes, sizes, and pictures that come twice.
+"""What is worth knowing of a set of images before training: classes, sizes, and duplicate images.
 
-A picture that lies in two parts (or a near copy of it) makes the validation or test figure better than the truth: such
+An image that lies in two parts (or a near copy of it) makes the validation or test figure better than the truth: such
 pairs are named as leaks.
 """
 
@@ -37,24 +37,24 @@ def facts(listing: Listing, checked: Checked) -> dict[str, Any]:
     found = balance(listing.y, listing.labels)
     found["sizes"] = _sizes(checked)
     if listing.others:
-        found["other files"] = f"{listing.others:,} left out: no pictures by their ending"
+        found["other files"] = f"{listing.others:,} left out: no image suffix"
     part = np.full(len(listing.paths), "", dtype="U5")
     for name, rows in listing.parts.items():
         part[rows.numpy()] = name
     exact = same_bytes(checked.digest)
     pairs = np.array([(g[0], other) for g in exact for other in g[1:]], np.int64).reshape(-1, 2)
-    found["exact duplicates"] = _told(listing, pairs, "=")
+    found["exact duplicates"] = _name_pairs(listing, pairs, "=")
     alike = near(checked.hash, checked.thumb)
     if alike is None:
-        found["near duplicates"] = "not counted: too many pictures look alike"
+        found["near duplicates"] = "not counted: too many images look alike"
         alike = np.empty((0, 2), np.int64)
     else:
         bytes_differ = (checked.digest[alike[:, 0]] != checked.digest[alike[:, 1]]).any(1)
         alike = alike[bytes_differ]
-        found["near duplicates"] = _told(listing, alike, "≈")
+        found["near duplicates"] = _name_pairs(listing, alike, "≈")
     both = np.concatenate([_all_pairs(exact), alike])
     leaks = both[part[both[:, 0]] != part[both[:, 1]]]
-    found["leaks between parts"] = _told(listing, leaks, "≈", part)
+    found["leaks between parts"] = _name_pairs(listing, leaks, "≈", part)
     return found
 
 
@@ -74,7 +74,7 @@ def _sizes(checked: Checked) -> str:
     return f"{len(sizes):,} different, from {small} to {large}"
 
 
-def _told(listing: Listing, pairs: np.ndarray, sign: str, part: np.ndarray | None = None) -> str | int:
+def _name_pairs(listing: Listing, pairs: np.ndarray, sign: str, part: np.ndarray | None = None) -> str | int:
     """How many pairs, and the first few by name."""
     if not len(pairs):
         return 0

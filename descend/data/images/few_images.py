@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from descend.data.images.labelled import Images, Splits, stratified
-from descend.data.images.source import SIDE, Pictures
+from descend.data.images.labelled import Images, Splits, split_by_class
+from descend.data.images.source import SIDE, ImageSource
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.errors import Mistake
@@ -21,8 +21,8 @@ SCENES = 4800
 
 
 @dataclass(frozen=True)
-class FewPictures(Pictures):
-    """So many training images of each class."""
+class FewImages(ImageSource):
+    """This many training images of each class."""
 
     each: int = 5
     """Training images of each class; 0: all there are."""
@@ -40,7 +40,7 @@ class FewPictures(Pictures):
         for k, (shape, colour) in enumerate(pairs):
             number[SHAPES.index(shape), COLOURS.index(colour)] = k
         images = Images(found.x, number[found.shape[:, 0], found.colour[:, 0]], torch.arange(SCENES))
-        test, valid, rest = stratified(images.y, (self.test, self.valid))
+        test, valid, rest = split_by_class(images.y, (self.test, self.valid))
         names = tuple(f"{colour} {shape}" for shape, colour in pairs)
         return Splits(images.take(rest), images.take(valid), images.take(test), names)
 
@@ -64,7 +64,7 @@ def board(half: str) -> list[tuple[str, str]]:
 def fewest(splits: Splits, each: int) -> Splits:
     """The first `each` training images of every class, in the order of the data; 0 leaves them all."""
     if each < 0:
-        raise Mistake(f"--data.each {each}: give the images of each class, or 0 for all")
+        raise Mistake(f"--data.each {each}: give the number of images per class, or 0 for all")
     if not each:
         return splits
     y = splits.train.y

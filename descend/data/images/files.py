@@ -1,10 +1,10 @@
-"""Picture files: listed, opened with limits, turned upright, and decoded to 8-bit grey or colour.
+"""Image files: listed, opened with limits, turned upright, and decoded to 8-bit grey or colour.
 
     upright      as the camera's EXIF note says
     palette      its colours                         alpha       laid over white
     16 bits      v / 257, rounded                    CMYK, YCbCr, Lab   Pillow's conversion to red, green, blue
 
-A file that cannot be opened, ends too early, is no picture or has too many pixels is a mistake that names it. Only the
+A file that cannot be opened, ends too early, is no image or has too many pixels is a mistake that names it. Only the
 formats below are ever opened. A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but never below twice what is
 needed, and brought to size from there.
 """
@@ -36,74 +36,76 @@ MOST_PIXELS = 64_000_000
 GREY = ("1", "L", "LA", "La", "I", "F")
 
 
-def listed(folder: str | Path) -> tuple[list[Path], list[Path]]:
-    """All picture files below a folder, by name, and the other files; hidden ones are in neither."""
+def list_image_files(folder: str | Path) -> tuple[list[Path], list[Path]]:
+    """All image files below a folder, by name, and the other files; hidden ones are in neither."""
     root = Path(folder)
-    found = sorted(p for p in root.rglob("*") if p.is_file() and not _hidden(p.relative_to(root)))
-    pictures = [p for p in found if p.suffix.lower() in SUFFIXES]
-    return pictures, [p for p in found if p.suffix.lower() not in SUFFIXES]
+    found = sorted(p for p in root.rglob("*") if p.is_file() and not _is_hidden(p.relative_to(root)))
+    images = [p for p in found if p.suffix.lower() in SUFFIXES]
+    return images, [p for p in found if p.suffix.lower() not in SUFFIXES]
 
 
-def _hidden(path: Path) -> bool:
+def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts) or path.name in ("Thumbs.db", "desktop.ini")
 
 
 @contextmanager
-def opened(path: str | Path, data: bytes | None = None) -> Iterator[Image.Image]:
-    """Pillow's picture of a file (or of its bytes); whatever goes wrong in it is a Mistake that names the file."""
+def open_image(path: str | Path, data: bytes | None = None) -> Iterator[Image.Image]:
+    """Pillow's image of a file (or of its bytes); whatever goes wrong in it is a Mistake that names the file."""
     from PIL import Image  # here, since most runs read no file
 
     try:
-        with Image.open(path if data is None else io.BytesIO(data), formats=FORMATS) as picture:
-            pixels = picture.width * picture.height
+        with Image.open(path if data is None else io.BytesIO(data), formats=FORMATS) as image:
+            pixels = image.width * image.height
             if pixels > MOST_PIXELS:
                 raise Mistake(f"{path} has {pixels:,} pixels, more than {MOST_PIXELS:,}; make it smaller")
-            yield picture
+            yield image
     except Mistake:
         raise
     except FileNotFoundError:
-        raise Mistake(f"{path} does not exist; give a picture file") from None
+        raise Mistake(f"{path} does not exist; give an image file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise Mistake(f"{path} has more pixels than Pillow opens; make it smaller") from None
     except Exception as error:  # a damaged file can raise anything inside a decoder
-        raise Mistake(f"{path} cannot be read as a picture ({_said(path, error)}); replace it or take it out") from None
+        raise Mistake(
+            f"{path} cannot be read as an image ({_describe_error(path, error)}); replace or remove it"
+        ) from None
 
 
-def _said(path: str | Path, error: Exception) -> str:
+def _describe_error(path: str | Path, error: Exception) -> str:
     try:
         if not os.path.getsize(path):
             return "the file is empty"
     except OSError:
         pass
     text = " ".join(str(error).split()) or type(error).__name__
-    return "not a picture, or one of another format" if text.startswith("cannot identify") else text
+    return "not an image, or one of another format" if text.startswith("cannot identify") else text
 
 
-def upright(picture: Image.Image) -> Image.Image:
+def upright(image: Image.Image) -> Image.Image:
     """Turned as its EXIF orientation says."""
     from PIL import ImageOps
 
-    turned: Image.Image = ImageOps.exif_transpose(picture)
+    turned: Image.Image = ImageOps.exif_transpose(image)
     return turned
 
 
-def is_grey(picture: Image.Image) -> bool:
+def is_grey(image: Image.Image) -> bool:
     """Whether the file has no colours."""
-    return picture.mode in GREY or picture.mode.startswith("I;16")
+    return image.mode in GREY or image.mode.startswith("I;16")
 
 
-def plain(picture: Image.Image, channels: int) -> Image.Image:
+def plain(image: Image.Image, channels: int) -> Image.Image:
     """8 bits, grey (1 channel) or red, green, blue (3)."""
     from PIL import Image
 
-    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        picture = Image.fromarray(_eight_bits(np.asarray(picture)))
-    elif picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        layer = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    elif picture.mode == "P":
-        picture = picture.convert("RGB")
-    return picture.convert("L" if channels == 1 else "RGB")
+    if image.mode.startswith("I;16") or image.mode in ("I", "F"):
+        image = Image.fromarray(_eight_bits(np.asarray(image)))
+    elif image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    elif image.mode == "P":
+        image = image.convert("RGB")
+    return image.convert("L" if channels == 1 else "RGB")
 
 
 def _eight_bits(values: np.ndarray) -> np.ndarray:
@@ -122,22 +124,22 @@ def decode(path: str | Path, channels: int = 3, frame: Frame | None = None) -> n
     """8-bit pixels (h, w) of 1 channel or (h, w, 3), brought to the frame's size if there is one."""
     if channels not in (1, 3):
         raise Mistake(f"{channels} channels: an image has 1 (grey) or 3 (red, green, blue)")
-    with opened(path) as picture:
+    with open_image(path) as image:
         if frame is not None:
             need = 2 * max(frame.height, frame.width, *frame.edges)
-            picture.draft(None, (need, need))  # only JPEG can; another format is left as it is
-        result = plain(upright(picture), channels)
-        return np.asarray(result if frame is None else frame.of_picture(result))
+            image.draft(None, (need, need))  # only JPEG can; another format is left as it is
+        result = plain(upright(image), channels)
+        return np.asarray(result if frame is None else frame.of_image(result))
 
 
 def class_numbers(path: str | Path) -> np.ndarray:
-    """A mask file as whole numbers (h, w): the values of a grey picture, or the palette's indices."""
-    with opened(path) as picture:
-        if not (picture.mode in ("P", "L", "1", "I") or picture.mode.startswith("I;16")):
+    """A mask file as whole numbers (h, w): the values of a grey image, or the palette's indices."""
+    with open_image(path) as image:
+        if not (image.mode in ("P", "L", "1", "I") or image.mode.startswith("I;16")):
             raise Mistake(
-                f"{path} is a picture of mode {picture.mode}; a mask holds class numbers: grey or palette PNG"
+                f"{path} is an image of mode {image.mode}; a mask holds class numbers: grey or palette PNG"
             )
-        return np.asarray(upright(picture)).astype(np.int64)
+        return np.asarray(upright(image)).astype(np.int64)
 
 
 def decode_all(paths: Iterable[str | Path], channels: int, frame: Frame, workers: int = 1) -> Tensor:
@@ -165,7 +167,7 @@ def cores() -> int:
 
 @contextmanager
 def bombs_are_errors() -> Iterator[None]:
-    """Inside, Pillow's warning about a picture with very many pixels stops that picture from being opened."""
+    """Inside, Pillow's warning about an image with very many pixels stops that image from being opened."""
     from PIL import Image
 
     with warnings.catch_warnings():

@@ -1,10 +1,10 @@
-"""How a picture of any size becomes an image of the model's size.
+"""How an image of any size becomes an image of the model's size.
 
     edges ()        stretched to h × w, whatever the proportions were
     edges (s)       the shorter edge becomes s, then the middle h × w is cut out
     edges (H, W)    stretched to H × W, then the middle h × w is cut out
 
-The two forms below, of tensors and of Pillow's pictures, are the same but for Pillow's rounding to 8 bits.
+The two forms below, of tensors and of Pillow's images, are the same but for Pillow's rounding to 8 bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Frame:
     height: int
     width: int
     edges: tuple[int, ...] = ()
-    """What the picture becomes before the middle is cut out: nothing, its shorter edge, or its height and width."""
+    """What the image becomes before the middle is cut out: nothing, its shorter edge, or its height and width."""
     resample: int = BILINEAR
     """Pillow's number of the interpolation: 2 bilinear, 3 bicubic (0 and 1, nearest and Lanczos, for files only)."""
 
@@ -45,7 +45,7 @@ class Frame:
             raise Mistake(f"edges of {told} do not hold an image of {self.height}×{self.width}")
 
     def scaled(self, height: int, width: int) -> tuple[int, int]:
-        """The size of a picture of height × width before the middle is cut out."""
+        """The size of an image of height × width before the middle is cut out."""
         if len(self.edges) != 1:
             return (self.edges[0], self.edges[1]) if self.edges else (self.height, self.width)
         [shorter] = self.edges
@@ -54,25 +54,25 @@ class Frame:
         return (shorter, longer) if height <= width else (longer, shorter)
 
     def corner(self, height: int, width: int) -> tuple[int, int]:
-        """Row and column where the middle of a scaled picture begins."""
+        """Row and column where the middle of a scaled image begins."""
         return (height - self.height) // 2, (width - self.width) // 2
 
     def of_tensors(self, x: Tensor) -> Tensor:
         """Images (n, c, any, any) in 0..1 -> (n, c, h, w)"""
         if self.resample not in FILTERS:
-            raise Mistake(f"resample {self.resample}: tensors are brought to size with 2 (bilinear) or 3 (bicubic)")
+            raise Mistake(f"resample {self.resample}: tensors are resized with 2 (bilinear) or 3 (bicubic)")
         size = self.scaled(*x.shape[-2:])
         if x.shape[-2:] != size:
             x = interpolate(x, size=size, mode=FILTERS[self.resample], antialias=True).clamp(0, 1)
         top, left = self.corner(*size)
         return x[..., top : top + self.height, left : left + self.width]
 
-    def of_picture(self, picture: Image.Image) -> Image.Image:
-        """One of Pillow's pictures, brought to h × w."""
-        height, width = self.scaled(picture.height, picture.width)
-        if picture.size != (width, height):
+    def of_image(self, image: Image.Image) -> Image.Image:
+        """One of Pillow's images, brought to h × w."""
+        height, width = self.scaled(image.height, image.width)
+        if image.size != (width, height):
             from PIL import Image  # here, since most runs read no file
 
-            picture = picture.resize((width, height), Image.Resampling(self.resample))
+            image = image.resize((width, height), Image.Resampling(self.resample))
         top, left = self.corner(height, width)
-        return picture.crop((left, top, left + self.width, top + self.height))
+        return image.crop((left, top, left + self.width, top + self.height))

@@ -26,14 +26,14 @@ def read_idx(path: str | Path) -> np.ndarray:
         raise Mistake(f"{path} is not an IDX file: it starts with {data[:4].hex(' ') or 'nothing'}; replace it")
     dtype, start = np.dtype(TYPES[data[2]]), 4 + 4 * data[3]
     if len(data) < start:
-        raise Mistake(f"{path} ends inside its header; it is truncated, fetch it again")
+        raise Mistake(f"{path} ends inside its header; it is truncated, download it again")
     shape = struct.unpack(f">{data[3]}I", data[4:start])
     expected, found = math.prod(shape) * dtype.itemsize, len(data) - start
     if found != expected:
         told = "truncated" if found < expected else "longer than its header says"
         raise Mistake(
             f"{path} is {told}: {'×'.join(map(str, shape))} needs {expected} bytes of values, it has {found}; "
-            f"fetch it again"
+            f"download it again"
         )
     return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
 
@@ -61,4 +61,4 @@ def _bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(data)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Mistake(f"{path} is a damaged gzip file ({error}); fetch it again") from None
+        raise Mistake(f"{path} is a damaged gzip file ({error}); download it again") from None

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from descend.data.images.idx import read_idx
-from descend.data.images.labelled import Images, Splits, stratified
+from descend.data.images.labelled import Images, Splits, split_by_class
 from descend.data.streams.arrays import check_labels
 from descend.errors import Mistake
 
@@ -36,13 +36,13 @@ def idx_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> Spl
     if held.x.shape[1:] != train.x.shape[1:]:
         raise Mistake(f"{folder}: test images are {_size(held)}, training images {_size(train)}; make them one size")
     check_labels(held.y, classes, str(y_file))
-    valid_rows, rest = stratified(train.y, (valid,))
+    valid_rows, rest = split_by_class(train.y, (valid,))
     return Splits(train.take(rest), train.take(valid_rows), held, tuple(map(str, range(classes))))
 
 
 def split(images: Images, valid: float, test: float, classes: int) -> Splits:
     """Three parts of one set, whose classes are called 0, 1, .."""
-    test_rows, valid_rows, rest = stratified(images.y, (test, valid))
+    test_rows, valid_rows, rest = split_by_class(images.y, (test, valid))
     train, held = images.take(rest), images.take(valid_rows)
     return Splits(train, held, images.take(test_rows), tuple(map(str, range(classes))))
 
@@ -71,7 +71,7 @@ def _pair(folder: Path, words: tuple[str, ...]) -> tuple[Images, Path] | None:
             f"{x_file} holds {len(pixels)} images, but {y_file} {len(labels)} labels; they do not belong together"
         )
     if not pixels.size:
-        raise Mistake(f"{x_file} holds no images; fetch it again")
+        raise Mistake(f"{x_file} holds no images; download it again")
     return images_of(np.divide(pixels, 255, dtype=np.float32), labels), y_file
 
 

@@ -19,7 +19,7 @@ from torch.nn.functional import interpolate
 from descend.data.images.files import decode_all
 from descend.data.images.frame import BILINEAR, Frame
 from descend.data.images.lazy import Bytes
-from descend.data.images.processor import understood, written
+from descend.data.images.processor import understood, write_processor
 from descend.data.streams.arrays import generator
 from descend.errors import Mistake
 from descend.weights.folder import write_json
@@ -55,7 +55,7 @@ class Splits:
     names: tuple[str, ...] = ()
     """What record i is called, e.g. its file; nothing where records have no names."""
     frame: Frame | None = None
-    """How picture files became images of this size."""
+    """How image files became images of this size."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What is worth knowing of the data, for plan and report."""
 
@@ -93,7 +93,7 @@ def resize(x: Tensor, height: int, width: int) -> Tensor:
     return interpolate(x, size=(height, width), mode="bilinear", antialias=True).clamp(0, 1)
 
 
-def stratified(y: Tensor, shares: tuple[float, ...], seed: int = 0) -> list[Tensor]:
+def split_by_class(y: Tensor, shares: tuple[float, ...], seed: int = 0) -> list[Tensor]:
     """Rows of each part and, last, of the rest, so that every class is cut in these shares (to the nearest example)."""
     parts: list[list[Tensor]] = [[] for _ in range(len(shares) + 1)]
     for label in y.unique().tolist():
@@ -124,7 +124,7 @@ class Preprocessing:
     std: tuple[float, ...]
     labels: tuple[str, ...] = ()
     edges: tuple[int, ...] = ()
-    """How a picture becomes an image of this size: see `Frame`."""
+    """How an image becomes an image of this size: see `Frame`."""
     resample: int = BILINEAR
     order: str = "rgb"
     """The order of the model's channels; "bgr" turns it round."""
@@ -155,12 +155,12 @@ class Preprocessing:
         return ((x.flip(1) if self.order == "bgr" else x) - mean) / std
 
     def files(self, paths: Sequence[str | Path], workers: int = 1) -> Tensor:
-        """Picture files as the model sees them; the very numbers that training on these files gave."""
+        """Image files as the model sees them; the very numbers that training on these files gave."""
         return self.standardized(decode_all(paths, self.image[0], self.frame, workers).float() / 255)
 
     def save(self, folder: Path) -> None:
         """Beside the weights, in the words of the public layout (and the names of the classes)."""
-        values = written(self.image, self.mean, self.std, self.edges, self.resample, self.order)
+        values = write_processor(self.image, self.mean, self.std, self.edges, self.resample, self.order)
         write_json(Path(folder) / PREPROCESSOR, {**values, "labels": self.labels})
 
     @classmethod

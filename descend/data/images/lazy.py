@@ -43,7 +43,7 @@ class Bytes:
 
 
 class Files:
-    """Picture files, decoded anew each time."""
+    """Image files, decoded anew each time."""
 
     def __init__(self, paths: Sequence[str | Path], channels: int, frame: Frame):
         self.paths, self.channels, self.frame = [str(path) for path in paths], channels, frame

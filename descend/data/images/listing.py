@@ -1,10 +1,10 @@
-"""What lies in a folder of pictures, or in a manifest: files, classes and parts, before anything is decoded.
+"""What lies in a folder of images, or in a manifest: files, classes and parts, before anything is decoded.
 
     folder/CLASS/*.jpg                       one class a folder; cut into parts by share
     folder/{train,valid|val,test}/CLASS/..   parts as they are; a part that is missing is cut from train
     list.csv, list.jsonl                     path, label and perhaps part (see `manifest`)
 
-Classes are in the order of their names (of their values, where all are numbers). Within a class folder pictures may lie
+Classes are in the order of their names (of their values, where all are numbers). Within a class folder images may lie
 at any depth. The cut keeps every class's share and does not depend on the run's seed.
 """
 
@@ -16,15 +16,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from descend.data.images.files import SUFFIXES, listed
-from descend.data.images.labelled import stratified
+from descend.data.images.files import SUFFIXES, list_image_files
+from descend.data.images.labelled import split_by_class
 from descend.data.images.manifest import PARTS, read_manifest
 from descend.errors import Mistake, nearest
 
 
 @dataclass(frozen=True)
 class Listing:
-    """n picture files, their classes, and the rows of the three parts."""
+    """n image files, their classes, and the rows of the three parts."""
 
     root: Path
     paths: list[Path]
@@ -32,7 +32,7 @@ class Listing:
     labels: tuple[str, ...]
     parts: dict[str, Tensor]
     others: int = 0
-    """Files in the folders that are no pictures by their ending."""
+    """Files in the folders whose suffix is not that of an image."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Listing:
         return tuple(_below(path, self.root) for path in self.paths)
 
 
-def picture_folder(path: str | Path, valid: float, test: float) -> Listing:
+def image_folder(path: str | Path, valid: float, test: float) -> Listing:
     """A folder of class folders, perhaps below folders of parts."""
     root = Path(path)
     folders = _folders(root)
@@ -51,13 +51,13 @@ def picture_folder(path: str | Path, valid: float, test: float) -> Listing:
     labels = _labels(root, found)
     paths = [path for label in labels for path in found[label][0]]
     y = _numbers([label for label in labels for _ in found[label][0]], labels)
-    return Listing(root, paths, y, labels, _cut(y, {}, valid, test), sum(len(found[k][1]) for k in labels))
+    return Listing(root, paths, y, labels, _split(y, {}, valid, test), sum(len(found[k][1]) for k in labels))
 
 
 def _in_parts(root: Path, folders: list[Path], parts: dict[str, Path], valid: float, test: float) -> Listing:
     if len(parts) != len(folders):
         odd = next(f.name for f in folders if f not in parts.values())
-        raise Mistake(f"{root} holds {odd} beside its parts; keep train, valid and test only, each one once")
+        raise Mistake(f"{root} holds {odd} beside its parts; keep only train, valid and test, one of each")
     found = {part: _classes(folder) for part, folder in parts.items()}
     labels = _labels(parts["train"], found["train"])
     paths: list[Path] = []
@@ -65,44 +65,44 @@ def _in_parts(root: Path, folders: list[Path], parts: dict[str, Path], valid: fl
     rows: dict[str, list[int]] = {}
     others = 0
     for part, classes in found.items():
-        for label, (pictures, rest) in classes.items():
+        for label, (images, rest) in classes.items():
             if label not in labels:
                 raise Mistake(
                     f"{parts[part] / label} is a class that {parts['train']} does not have.{nearest(label, labels)} "
-                    f"Give it training pictures or take it out"
+                    f"Give it training images or remove it"
                 )
-            rows.setdefault(part, []).extend(range(len(paths), len(paths) + len(pictures)))
-            paths += pictures
-            words += [label] * len(pictures)
+            rows.setdefault(part, []).extend(range(len(paths), len(paths) + len(images)))
+            paths += images
+            words += [label] * len(images)
             others += len(rest)
     y = _numbers(words, labels)
     given = {part: torch.tensor(r) for part, r in rows.items()}
-    return Listing(root, paths, y, labels, _cut(y, given, valid, test), others)
+    return Listing(root, paths, y, labels, _split(y, given, valid, test), others)
 
 
 def manifest_listing(path: str | Path, valid: float, test: float) -> Listing:
-    """The pictures of a manifest with labels."""
+    """The images of a manifest with labels."""
     file = Path(path)
     found = read_manifest(file)
     if not found.labels:
         raise Mistake(f"{file} has captions but no column label; a classifier needs one")
-    labels = _ordered(set(found.labels))
+    labels = _sort_names(set(found.labels))
     if len(labels) < 2:
         raise Mistake(f"{file}: {len(labels)} different labels; a classifier needs two or more")
     y = _numbers(found.labels, labels)
     given = {p: torch.tensor([i for i, q in enumerate(found.parts) if q == p]) for p in sorted(set(found.parts))}
     if given and "train" not in given:
-        raise Mistake(f"{file}: no picture has the part train; name some")
+        raise Mistake(f"{file}: no image has the part train; name some")
     if given and (never := set(y.tolist()) - set(y[given["train"]].tolist())):
-        raise Mistake(f"{file}: no training picture has the label {labels[min(never)]!r}; give some or take it out")
-    return Listing(file.parent, found.paths, y, labels, _cut(y, given, valid, test))
+        raise Mistake(f"{file}: no training image has the label {labels[min(never)]!r}; add some or remove it")
+    return Listing(file.parent, found.paths, y, labels, _split(y, given, valid, test))
 
 
-def _cut(y: Tensor, given: dict[str, Tensor], valid: float, test: float) -> dict[str, Tensor]:
+def _split(y: Tensor, given: dict[str, Tensor], valid: float, test: float) -> dict[str, Tensor]:
     """The three parts: those given, and a share of train for each that is missing."""
     shares = {name: share for name, share in (("test", test), ("valid", valid)) if name not in given}
     train = given.get("train", torch.arange(len(y)))
-    *held, rest = stratified(y[train], tuple(shares.values()))
+    *held, rest = split_by_class(y[train], tuple(shares.values()))
     cut = {name: train[rows] for name, rows in zip(shares, held, strict=True)}
     return {**given, **cut, "train": train[rest]}
 
@@ -112,27 +112,27 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _classes(folder: Path) -> dict[str, tuple[list[Path], list[Path]]]:
-    """Class -> its pictures, and its other files. A picture that lies in no class folder is a mistake."""
+    """Class -> its images, and its other files. An image that lies in no class folder is a mistake."""
     loose = next((p for p in sorted(folder.iterdir()) if p.is_file() and p.suffix.lower() in SUFFIXES), None)
     if loose:
         raise Mistake(
-            f"{loose} lies in no class folder; put the pictures of each class into a folder of its own "
+            f"{loose} lies in no class folder; put the images of each class into a folder of its own "
             f"({folder.name}/cat/..), or give a manifest: a .csv file with the columns path,label"
         )
-    found = {f.name: listed(f) for f in _folders(folder)}
-    empty = next((name for name, (pictures, _) in found.items() if not pictures), None)
+    found = {f.name: list_image_files(f) for f in _folders(folder)}
+    empty = next((name for name, (images, _) in found.items() if not images), None)
     if empty:
-        raise Mistake(f"{folder / empty} holds no pictures; give it some or take it out")
+        raise Mistake(f"{folder / empty} holds no images; add some or remove it")
     return found
 
 
 def _labels(folder: Path, found: dict[str, tuple[list[Path], list[Path]]]) -> tuple[str, ...]:
     if len(found) < 2:
         raise Mistake(f"{folder} holds {len(found)} class folders; a classifier needs two or more")
-    return _ordered(set(found))
+    return _sort_names(set(found))
 
 
-def _ordered(names: set[str]) -> tuple[str, ...]:
+def _sort_names(names: set[str]) -> tuple[str, ...]:
     numbers = all(name.isdecimal() for name in names)
     return tuple(sorted(names, key=(lambda n: (int(n), n)) if numbers else (lambda n: (0, n))))
 

@@ -1,4 +1,4 @@
-"""Manifests: a file that lists pictures, with a label, a caption or both, and the part each belongs to if it says so.
+"""Manifests: a file that lists images, with a label, a caption or both, and the part each belongs to if it says so.
 
     .csv     a header line that names the columns, commas and quotes        path,label      image,caption      ...
     .jsonl   one object a line                                              {"image": "a.jpg", "caption": "a square"}
@@ -28,7 +28,7 @@ PARTS = {"train": "train", "training": "train", "valid": "valid", "val": "valid"
 
 @dataclass(frozen=True)
 class Manifest:
-    """n pictures; a column that the file does not have is empty."""
+    """n images; a column that the file does not have is empty."""
 
     paths: list[Path]
     labels: list[str]
@@ -59,14 +59,14 @@ def read_manifest(path: str | Path) -> Manifest:
             raise Mistake(f"{where}: not every line has {uneven[0]}; give it in all lines or in none")
         _check_row(where, file.parent / columns["path"][-1], columns["part"][-1:])
     if not columns["path"]:
-        raise Mistake(f"{file} lists no picture; give lines of path and label")
+        raise Mistake(f"{file} lists no image; give lines of path and label")
     paths = [file.parent / name for name in columns["path"]]
     return Manifest(paths, columns["label"], columns["caption"], [PARTS[p.lower()] for p in columns["part"]])
 
 
-def _check_row(where: str, picture: Path, part: list[str]) -> None:
-    if not picture.is_file():
-        raise Mistake(f"{where}: {picture} does not exist; paths are relative to the manifest")
+def _check_row(where: str, image: Path, part: list[str]) -> None:
+    if not image.is_file():
+        raise Mistake(f"{where}: {image} does not exist; paths are relative to the manifest")
     if part and part[0].lower() not in PARTS:
         raise Mistake(f"{where}: part {part[0]!r} is not train, valid or test")
 

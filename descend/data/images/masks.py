@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate
 
-from descend.data.images.files import class_numbers, decode, is_grey, listed, opened
+from descend.data.images.files import class_numbers, decode, is_grey, list_image_files, open_image
 from descend.data.images.labelled import check_shares
 from descend.data.images.warp import Warp
 from descend.data.streams.arrays import InOrder, Shuffled, generator
@@ -67,7 +67,7 @@ class Masks:
     path: str = ""
     """Folder with images/ and masks/; empty: generated scenes."""
     size: int = 0
-    """Side in pixels that a folder's pictures are brought to; 0: as they are, all of one size."""
+    """Side in pixels that a folder's images are brought to; 0: as they are, all of one size."""
     scenes: int = 3000
     """How many scenes are generated."""
     side: int = 64
@@ -84,7 +84,7 @@ class Masks:
         if self.path:
             images, labels, names = folder(self.path, self.size)
         else:
-            images, labels = generated(self.scenes, self.side), ("background", *SHAPES)
+            images, labels = generate_masks(self.scenes, self.side), ("background", *SHAPES)
             names = tuple(f"scene {i}" for i in range(len(images)))
         n = len(images)
         test, valid = (max(1, round(share * n)) for share in (self.test, self.valid))
@@ -96,7 +96,7 @@ class Masks:
 
 
 @lru_cache(maxsize=2)
-def generated(n: int, side: int) -> Masked:
+def generate_masks(n: int, side: int) -> Masked:
     """n scenes, always the same ones."""
     if n < 3:
         raise Mistake(f"--data.scenes {n}: give at least 3, one for each part")
@@ -107,16 +107,17 @@ def generated(n: int, side: int) -> Masked:
 def folder(path: str | Path, size: int = 0) -> tuple[Masked, tuple[str, ...], tuple[str, ...]]:
     """All pairs of a folder, the names of the classes and of the pairs."""
     root = Path(path)
-    pairs = paired(root)
+    pairs = pair_files(root)
     channels = 1 if all(grey(image) for image, _ in pairs) else 3
     masks = [class_numbers(mask) for _, mask in pairs]
-    masks, labels = named(masks, [mask for _, mask in pairs], root / "classes.txt")
+    masks, labels = name_classes(masks, [mask for _, mask in pairs], root / "classes.txt")
     x, y = [], []
     for (image, file), mask in zip(pairs, masks, strict=True):
         pixels = decode(image, channels)
         if pixels.shape[:2] != mask.shape:
             raise Mistake(
-                f"{file} is {shown(mask)}, but its image {image} is {shown(pixels)}; a mask has the size of its image"
+                f"{file} is {show_pixels(mask)}, but its image {image} is {show_pixels(pixels)}; "
+                "a mask has the size of its image"
             )
         pixels = pixels[..., None] if channels == 1 else pixels
         x.append(torch.from_numpy(pixels.transpose(2, 0, 1).copy()))
@@ -125,14 +126,14 @@ def folder(path: str | Path, size: int = 0) -> tuple[Masked, tuple[str, ...], tu
             x[-1], y[-1] = brought(x[-1], y[-1], size)
         elif x[-1].shape != x[0].shape:
             raise Mistake(
-                f"{image} is {shown(pixels)}, but {pairs[0][0]} is {'×'.join(map(str, x[0].shape[1:]))}; "
+                f"{image} is {show_pixels(pixels)}, but {pairs[0][0]} is {'×'.join(map(str, x[0].shape[1:]))}; "
                 f"give --data.size 128 (or another side) to bring all to one size"
             )
     names = tuple(image.stem for image, _ in pairs)
     return Masked(torch.stack(x), torch.stack(y), torch.arange(len(x))), labels, names
 
 
-def paired(root: Path) -> list[tuple[Path, Path]]:
+def pair_files(root: Path) -> list[tuple[Path, Path]]:
     """Every image with its mask, by name."""
     if not root.is_dir():
         raise Mistake(f"--data.path {root} is not a folder; give the folder that holds images/ and masks/")
@@ -140,29 +141,29 @@ def paired(root: Path) -> list[tuple[Path, Path]]:
     for part in ("images", "masks"):
         if not (root / part).is_dir():
             raise Mistake(f"--data.path {root} has no folder {part}/; images/ and masks/ hold files of the same names")
-        pictures, _ = listed(root / part)
+        images, _ = list_image_files(root / part)
         by_stem: dict[str, Path] = {}
-        for picture in pictures:
-            stem = str(picture.relative_to(root / part).with_suffix(""))
+        for image in images:
+            stem = str(image.relative_to(root / part).with_suffix(""))
             if stem in by_stem:
-                raise Mistake(f"{picture} and {by_stem[stem]} have one name; keep one of them")
-            by_stem[stem] = picture
+                raise Mistake(f"{image} and {by_stem[stem]} have the same name; keep one of them")
+            by_stem[stem] = image
         found.append(by_stem)
     images, masks = found
     if not images:
-        raise Mistake(f"{root / 'images'} holds no picture; put the images there")
+        raise Mistake(f"{root / 'images'} holds no image; put the images there")
     for one, other, missing in ((images, masks, "mask"), (masks, images, "image")):
         alone = [one[stem] for stem in one if stem not in other]
         if alone:
             more = f" (and {len(alone) - 1} more)" if alone[1:] else ""
-            raise Mistake(f"{alone[0]}{more} has no {missing} of the same name; add it, or take the file out")
+            raise Mistake(f"{alone[0]}{more} has no {missing} of the same name; add it, or remove the file")
     for file in masks.values():
         if file.suffix.lower() in LOSSY:
-            raise Mistake(f"{file}: {file.suffix} changes values when it is saved; class numbers need PNG")
+            raise Mistake(f"{file}: {file.suffix} is a lossy format; class numbers need PNG")
     return [(images[stem], masks[stem]) for stem in sorted(images)]
 
 
-def named(masks: list[np.ndarray], files: list[Path], path: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
+def name_classes(masks: list[np.ndarray], files: list[Path], path: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """The masks with checked class numbers, and the names of the classes: from classes.txt, or the numbers found."""
     values = [np.unique(mask) for mask in masks]
     used = np.unique(np.concatenate(values))
@@ -171,7 +172,7 @@ def named(masks: list[np.ndarray], files: list[Path], path: Path) -> tuple[list[
     if path.is_file():
         labels = tuple(line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())
         if not 2 <= len(labels) <= VOID:
-            raise Mistake(f"{path} names {len(labels)} classes; give 2 to {VOID}, one a line, class 0 first")
+            raise Mistake(f"{path} names {len(labels)} classes; give 2 to {VOID}, one per line, class 0 first")
         fix = f"{path.name} names {len(labels)} classes, 0 to {len(labels) - 1}; add a line there"
     else:
         known = [v for v in used.tolist() if v != VOID]
@@ -185,16 +186,16 @@ def named(masks: list[np.ndarray], files: list[Path], path: Path) -> tuple[list[
                 f"{file} has class {wrong[0]} at row {row}, column {column}, but {fix}, or use {VOID} for no class"
             )
     if len(labels) < 2:
-        raise Mistake(f"{files[0].parent}: all masks hold one class only; there is nothing to learn")
+        raise Mistake(f"{files[0].parent}: all masks hold a single class; there is nothing to learn")
     return masks, labels
 
 
 def grey(path: Path) -> bool:
-    with opened(path) as picture:
-        return is_grey(picture)
+    with open_image(path) as image:
+        return is_grey(image)
 
 
-def shown(pixels: np.ndarray) -> str:
+def show_pixels(pixels: np.ndarray) -> str:
     return "×".join(map(str, pixels.shape[:2]))
 
 
@@ -205,7 +206,7 @@ def brought(x: Tensor, y: Tensor, side: int) -> tuple[Tensor, Tensor]:
     return image[0].to(torch.uint8), interpolate(y[None, None].float(), size, mode="nearest-exact")[0, 0].to(y.dtype)
 
 
-def warped(x: Tensor, y: Tensor, warp: Warp, u: Tensor) -> tuple[Tensor, Tensor]:
+def warp_both(x: Tensor, y: Tensor, warp: Warp, u: Tensor) -> tuple[Tensor, Tensor]:
     """Images (b, c, h, w) and masks (b, h, w) warped alike by u (b, 4); what comes in from outside is no class."""
     at = warp.grid(x, u)
     mask = grid_sample(y[:, None].to(x.dtype) + 1, at, mode="nearest", align_corners=False)[:, 0]
@@ -222,7 +223,7 @@ class TrainingMasks:
         batch = next(self.source)
         x, y, u = batch["x"].float() / 255, batch["y"], batch.pop("u", None)
         if u is not None:
-            x, y = warped(x, y, self.warp, u)
+            x, y = warp_both(x, y, self.warp, u)
         return {**batch, "x": self.prepare(x), "y": y}
 
     def state_dict(self) -> dict[str, Any]:

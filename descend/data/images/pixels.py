@@ -2,7 +2,7 @@
 
     x = pixel / 255        grey: 1 × h × w        colour: 3 × h × w        centred: x_c − μ_c, μ of the training images
 
-A picture file has its channels last (h, w, 3), a network wants them first. MF calls an image ℝ^{H×W×C}, DLN C × H × W.
+An image file has its channels last (h, w, 3), a network wants them first. MF calls an image ℝ^{H×W×C}, DLN C × H × W.
 
 Systems: image-tensors
 """
@@ -35,7 +35,7 @@ def to_pixels(x: Tensor) -> np.ndarray:
 
 
 def read_image(path: str | Path, channels: int = 3) -> Tensor:
-    """A picture file as (channels, h, w) in 0..1, upright; 1 channel makes it grey, 3 colours."""
+    """An image file as (channels, h, w) in 0..1, upright; 1 channel makes it grey, 3 colours."""
     return to_tensor(decode(path, channels))
 
 

@@ -25,7 +25,7 @@ WIDE = 384  # ConvNeXT cuts nothing off at this size and above
 REFUSED = ("do_pad", "rescale_offset", "do_thumbnail", "do_align_long_axis")
 
 
-def written(
+def write_processor(
     image: tuple[int, int, int],
     mean: tuple[float, ...],
     std: tuple[float, ...],

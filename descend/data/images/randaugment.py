@@ -34,7 +34,7 @@ def grey(x: Tensor) -> Tensor:
     return (x * x.new_tensor(LUMA)[:, None, None]).sum(1, keepdim=True) if x.shape[1] == 3 else x.mean(1, keepdim=True)
 
 
-def blended(x: Tensor, d: Tensor, factor: Tensor) -> Tensor:
+def blend(x: Tensor, d: Tensor, factor: Tensor) -> Tensor:
     """d + factor (x − d), clamped to 0..1: factor 0 is d, 1 is x."""
     return (d + factor[:, None, None, None] * (x - d)).clamp(0, 1)
 
@@ -70,10 +70,10 @@ def posterize(x: Tensor, bits: Tensor) -> Tensor:
 
 def contrast(x: Tensor, factor: Tensor) -> Tensor:
     """Away from the image's mean grey."""
-    return blended(x, grey(x).mean((2, 3), keepdim=True).expand_as(x), factor)
+    return blend(x, grey(x).mean((2, 3), keepdim=True).expand_as(x), factor)
 
 
-def smoothed(x: Tensor) -> Tensor:
+def smooth(x: Tensor) -> Tensor:
     """A 3 × 3 mean whose centre counts five times; the border stays."""
     kernel = torch.ones(x.shape[1], 1, 3, 3, dtype=x.dtype)
     kernel[:, :, 1, 1] = 5
@@ -83,7 +83,7 @@ def smoothed(x: Tensor) -> Tensor:
     return result
 
 
-def moved(x: Tensor, matrix: Tensor, shift: Tensor) -> Tensor:
+def resample(x: Tensor, matrix: Tensor, shift: Tensor) -> Tensor:
     """x'(p) = x(A p + t), p in pixels from the centre, A (b, 2, 2), t (b, 2); black outside."""
     h, w = x.shape[-2:]
     half = x.new_tensor([w / 2, h / 2])
@@ -94,7 +94,7 @@ def moved(x: Tensor, matrix: Tensor, shift: Tensor) -> Tensor:
 def linear(x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
     """x'(p) = x(A p), A = [[a, b], [c, d]] of each image."""
     matrix = torch.stack([torch.stack([a, b], 1), torch.stack([c, d], 1)], 1)
-    return moved(x, matrix, x.new_zeros(len(x), 2))
+    return resample(x, matrix, x.new_zeros(len(x), 2))
 
 
 def rotate(x: Tensor, degrees: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def shear(x: Tensor, across: Tensor, down: Tensor) -> Tensor:
 def translate(x: Tensor, across: Tensor, down: Tensor) -> Tensor:
     """By shares of the width and of the height."""
     h, w = x.shape[-2:]
-    return moved(x, torch.eye(2, dtype=x.dtype).expand(len(x), 2, 2), torch.stack([across * w, down * h], 1))
+    return resample(x, torch.eye(2, dtype=x.dtype).expand(len(x), 2, 2), torch.stack([across * w, down * h], 1))
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -121,11 +121,11 @@ OPERATIONS: dict[str, Operation] = {
     "equalize": lambda x, m: equalize(x),
     "rotate": lambda x, m: rotate(x, 30 * m),
     "solarize": lambda x, m: solarize(x, 1 - m.abs()),
-    "color": lambda x, m: blended(x, grey(x).expand_as(x), 1 + 0.9 * m),
+    "color": lambda x, m: blend(x, grey(x).expand_as(x), 1 + 0.9 * m),
     "posterize": lambda x, m: posterize(x, 8 - (4 * m.abs()).floor()),
     "contrast": lambda x, m: contrast(x, 1 + 0.9 * m),
-    "brightness": lambda x, m: blended(x, torch.zeros_like(x), 1 + 0.9 * m),
-    "sharpness": lambda x, m: blended(x, smoothed(x), 1 + 0.9 * m),
+    "brightness": lambda x, m: blend(x, torch.zeros_like(x), 1 + 0.9 * m),
+    "sharpness": lambda x, m: blend(x, smooth(x), 1 + 0.9 * m),
     "shear-x": lambda x, m: shear(x, 0.3 * m, torch.zeros_like(m)),
     "shear-y": lambda x, m: shear(x, torch.zeros_like(m), 0.3 * m),
     "translate-x": lambda x, m: translate(x, 0.45 * m, torch.zeros_like(m)),
@@ -152,11 +152,11 @@ class RandAugment:
         for i in range(self.count):
             number = ((u[:, 2 * i] + 1) / 2 * len(OPERATIONS)).long().clamp(max=len(OPERATIONS) - 1)
             m = torch.where(u[:, 2 * i + 1] < 0, -1.0, 1.0).to(x.dtype) * self.magnitude / 10
-            x = applied(x, number, m)
+            x = apply_operations(x, number, m)
         return x
 
 
-def applied(x: Tensor, number: Tensor, m: Tensor) -> Tensor:
+def apply_operations(x: Tensor, number: Tensor, m: Tensor) -> Tensor:
     """Operation `number` (b) of OPERATIONS with strength m (b) on each image; those with the same one together."""
     result = x.clone()
     for k, operation in enumerate(OPERATIONS.values()):

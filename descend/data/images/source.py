@@ -1,12 +1,12 @@
-"""Pictures for a recipe: what lies at --data.path is recognised, checked, and brought to one size.
+"""ImageSource for a recipe: what lies at --data.path is recognised, checked, and brought to one size.
 
-    a folder of class folders, perhaps below train, valid, test        see `picture_listing`
+    a folder of class folders, perhaps below train, valid, test        see `listing`
     a manifest, .csv or .jsonl, with path and label                    see `manifest`
-    a folder of IDX files (MNIST), of CIFAR's binary files             see `picture_idx`, `cifar`
+    a folder of IDX files (MNIST), of CIFAR's binary files             see `idx_folder`, `cifar`
     nothing                                                            generated scenes, by the shape in them
 
 A set that fits into `memory` is decoded once and kept as bytes; a larger one is decoded batch by batch, in processes of
-its own (`picture_stream`). The test part never helps to choose anything.
+its own (`stream`). The test part never helps to choose anything.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from descend.data.images.facts import balance, facts
 from descend.data.images.files import SUFFIXES, cores, decode_all
 from descend.data.images.frame import Frame
 from descend.data.images.idx_folder import idx_folder, is_idx_folder
-from descend.data.images.labelled import Images, Splits, check_shares, stratified
+from descend.data.images.labelled import Images, Splits, check_shares, split_by_class
 from descend.data.images.lazy import Bytes, Files
-from descend.data.images.listing import Listing, manifest_listing, picture_folder
+from descend.data.images.listing import Listing, image_folder, manifest_listing
 from descend.data.images.manifest import is_manifest
 from descend.data.images.presets import Amounts, augmentation
 from descend.data.images.warp import Warp
@@ -39,7 +39,7 @@ SCENES, SIDE = 2000, 32
 
 
 @dataclass(frozen=True)
-class Pictures:
+class ImageSource:
     """Which images, and how they are prepared."""
 
     path: str = ""
@@ -55,13 +55,15 @@ class Pictures:
     """Random changes of the training images: none, digits, photographs or randaugment."""
     amounts: Amounts = field(default_factory=Amounts)
     frame: str = "cover"
-    """How pictures become squares: cover (the shorter edge fits, the middle is taken) or stretch."""
+    """How images become squares: cover (the shorter edge fits, the middle is taken) or stretch."""
     channels: int = 0
-    """1 makes pictures grey, 3 coloured; 0: as the files are."""
+    """1 makes images grey, 3 coloured; 0: as the files are."""
     memory: float = 1.0
-    """Gigabytes that decoded pictures may take; a larger set is decoded batch by batch."""
+    """Gigabytes that decoded images may take; a larger set is decoded batch by batch."""
     workers: int = -1
     """Processes that decode and augment; -1: none for a set in memory, else one less than there are cores."""
+    drop_last: bool = False
+    """End an epoch with its last whole batch; else the images left over begin the next one's first batch."""
 
     def __post_init__(self) -> None:
         if self.frame not in ("cover", "stretch"):
@@ -82,7 +84,7 @@ class Pictures:
         """Scenes of one object each; the class is its shape."""
         found = one_object(SCENES, self.size or SIDE, generator(0), [(s, c) for s in SHAPES for c in COLOURS])
         images = Images(found.x, found.shape[:, 0], torch.arange(SCENES))
-        test, valid, rest = stratified(images.y, (self.test, self.valid))
+        test, valid, rest = split_by_class(images.y, (self.test, self.valid))
         return Splits(images.take(rest), images.take(valid), images.take(test), SHAPES)
 
     @property
@@ -106,7 +108,7 @@ class Pictures:
         manifest = next((path / name for name in LISTS if (path / name).is_file()), None)
         if manifest:
             return self.of_files(manifest_listing(manifest, self.valid, self.test))
-        return self.of_files(picture_folder(path, self.valid, self.test))
+        return self.of_files(image_folder(path, self.valid, self.test))
 
     def of_files(self, listing: Listing) -> Splits:
         """Every file is checked; then all are decoded, or left to be decoded batch by batch."""
@@ -122,14 +124,14 @@ class Pictures:
         return Splits(train, valid, test, listing.labels, listing.names, frame, facts(listing, checked))
 
     def square(self, listing: Listing, checked: Checked) -> Frame:
-        """What pictures become: squares of `size`, or what they all are."""
+        """What images become: squares of `size`, or what they all are."""
         if self.size:
             return Frame(self.size, self.size, (self.size,) if self.frame == "cover" else ())
         sizes = list(checked.sizes)
         if len(sizes) > 1:
             of = [int(((checked.height == h) & (checked.width == w)).argmax()) for h, w in sizes[:2]]
             told = ", ".join(f"{listing.names[i]} {h}×{w}" for i, (h, w) in zip(of, sizes, strict=False))
-            raise Mistake(f"the pictures have {len(sizes)} different sizes ({told}); give --data.size, e.g. 64")
+            raise Mistake(f"the images have {len(sizes)} different sizes ({told}); give --data.size, e.g. 64")
         return Frame(*sizes[0])
 
     def changes(self) -> Augment:
@@ -144,7 +146,7 @@ class Pictures:
         return max(1, cores() - 1) if isinstance(images.x, Files) else 0
 
 
-def known(splits: Splits) -> dict[str, Any]:
+def describe_classes(splits: Splits) -> dict[str, Any]:
     """The facts of any source: its own, or those that follow from the classes."""
     y = torch.cat([splits.train.y, splits.valid.y, splits.test.y])
     return splits.facts or balance(y, splits.labels)

@@ -128,7 +128,7 @@ def parallel(load: Load, asked: Iterable[Batch], workers: int) -> Iterable[Batch
     )
 
 
-def shuffled(
+def shuffle_images(
     images: Images,
     prepare: Preprocessing,
     augment: Augment,
@@ -136,8 +136,9 @@ def shuffled(
     seed: int,
     where: tuple[int, int],
     workers: int,
+    drop_last: int = 0,
 ) -> Ahead:
-    """Training batches: every image once an epoch, each time with fresh random numbers."""
+    """Training batches: every image once an epoch (`Shuffled` tells of `drop_last`), each time with fresh numbers."""
     rows = {"row": torch.arange(len(images.y)), "y": images.y, "ids": images.ids}
-    order = Shuffled(rows, batch, seed, *where, chance=augment.chance)
+    order = Shuffled(rows, batch, seed, *where, chance=augment.chance, drop_last=drop_last)
     return Ahead(order, Load(images.x, augment, prepare), workers)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from descend.data.streams.batches import is_ragged, join_batches, slice_examples, take_examples
 from descend.errors import Mistake
 
 POOL = 16384  # draws made at once by `Drawn`; not the batch size, so that a stream does not depend on how it is cut
@@ -48,7 +49,7 @@ class Cursor:
         if batch < 1:
             raise Mistake(f"--batch {batch}: a batch needs at least 1 example")
         if batch % world:
-            raise Mistake(f"--batch {batch} does not divide among {world} processes; use a multiple of {world}")
+            raise Mistake(f"--batch {batch} does not divide evenly among {world} processes; use a multiple of {world}")
         self.n, self.batch, self.share, self.rank = n, batch, batch // world, rank
         self.epoch = self.position = 0
 
@@ -69,7 +70,7 @@ class Cursor:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if not 0 <= state["position"] < self.n:
             raise Mistake(
-                f"the checkpoint stands at example {state['position']} of an epoch, but the data has {self.n}; "
+                f"the checkpoint is at example {state['position']} of an epoch, but the data has {self.n}; "
                 f"resume with the data that the run was started with"
             )
         self.epoch, self.position = state["epoch"], state["position"]
@@ -80,32 +81,44 @@ class Shuffled:
 
     With `chance` = k every example brings fresh numbers u (k), uniform in −1..1, for augmentation: they belong to seed,
     epoch and row, not to the batch.
+
+    With `drop_last` = b an epoch ends with its last whole batch of b: the n mod b examples that its order puts last are
+    not seen in it. Without it (0) a batch may reach over the end of an epoch, and none is left out.
     """
 
     def __init__(
-        self, arrays: dict[str, Tensor], batch: int, seed: int = 0, rank: int = 0, world: int = 1, chance: int = 0
+        self,
+        arrays: dict[str, Tensor],
+        batch: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        chance: int = 0,
+        drop_last: int = 0,
     ):
-        self.arrays, n = with_ids(arrays)
-        self.cursor, self.seed, self.chance = Cursor(n, batch, rank, world), seed, chance
-        if batch > n:
-            raise Mistake(f"--batch {batch} is more than the {n} examples of the data; use at most {n}")
+        self.arrays, self.n = with_ids(arrays)
+        seen = self.n - self.n % drop_last if 0 < drop_last <= self.n else self.n
+        self.cursor, self.seed, self.chance = Cursor(seen, batch, rank, world), seed, chance
+        largest = max(batch, drop_last)
+        if largest > self.n:
+            raise Mistake(f"--batch {largest} is more than the {self.n} examples of the data; use at most {self.n}")
         self._epoch: tuple[int, Tensor, Tensor] = (-1, torch.empty(0), torch.empty(0))
 
     def epoch(self, e: int) -> tuple[Tensor, Tensor]:
         """π_e, and u for every row; kept until another epoch is asked for."""
         if self._epoch[0] != e:
-            random, n = generator(self.seed, e), self.cursor.n
-            order = torch.randperm(n, generator=random)
-            self._epoch = e, order, 2 * torch.rand(n, self.chance, generator=random) - 1
+            random = generator(self.seed, e)
+            order = torch.randperm(self.n, generator=random)
+            self._epoch = e, order, 2 * torch.rand(self.n, self.chance, generator=random) - 1
         return self._epoch[1:]
 
     def __next__(self) -> dict[str, Tensor]:
-        return joined([self._piece(*piece) for piece in self.cursor.advance()])
+        return join_batches([self._piece(*piece) for piece in self.cursor.advance()])
 
     def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
         order, u = self.epoch(e)
         rows = order[start:stop]
-        piece = {name: tensor[rows] for name, tensor in self.arrays.items()}
+        piece = take_examples(self.arrays, rows)
         return {**piece, "u": u[rows]} if self.chance else piece
 
     def state_dict(self) -> dict[str, Any]:
@@ -139,10 +152,10 @@ class Drawn:
         return self._pool[1]
 
     def __next__(self) -> dict[str, Tensor]:
-        return joined([self._piece(*piece) for piece in self.cursor.advance()])
+        return join_batches([self._piece(*piece) for piece in self.cursor.advance()])
 
     def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
-        return {name: tensor[start:stop] for name, tensor in self.pool(e).items()}
+        return slice_examples(self.pool(e), start, stop)
 
     def state_dict(self) -> dict[str, Any]:
         return self.cursor.state_dict()
@@ -160,7 +173,7 @@ class InOrder:
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         for start in range(0, self.n, self.batch):
-            yield {name: tensor[start : start + self.batch] for name, tensor in self.arrays.items()}
+            yield slice_examples(self.arrays, start, start + self.batch)
 
     def __len__(self) -> int:
         return -(-self.n // self.batch)
@@ -168,16 +181,9 @@ class InOrder:
 
 def with_ids(arrays: dict[str, Tensor]) -> tuple[dict[str, Tensor], int]:
     """The arrays with `ids` (row numbers unless they have their own), and their common length."""
-    lengths = {name: len(tensor) for name, tensor in arrays.items()}
+    lengths = {name: len(tensor) for name, tensor in arrays.items() if not is_ragged(arrays, name)}
     n = next(iter(lengths.values()), 0)
     if set(lengths.values()) - {n}:
         told = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise Mistake(f"the data's arrays differ in length ({told}); each example needs one entry in every array")
     return {"ids": torch.arange(n), **arrays}, n
-
-
-def joined(pieces: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Pieces laid end to end, name by name."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}

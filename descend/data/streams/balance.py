@@ -13,23 +13,15 @@ Systems: class-imbalance
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from descend.data.streams.arrays import Cursor, generator, joined, with_ids
+from descend.contracts import Stream
+from descend.data.streams.arrays import Cursor, generator, with_ids
+from descend.data.streams.batches import join_batches, take_examples
 from descend.errors import Mistake
-
-
-class Batches(Protocol):
-    """A stream: batches without end, and where it stands."""
-
-    def __next__(self) -> dict[str, Tensor]: ...
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 def class_counts(y: Tensor, classes: int) -> Tensor:
@@ -56,7 +48,7 @@ class Balanced:
         counts = class_counts(y, self.classes)
         if batch % self.classes:
             raise Mistake(
-                f"--batch {batch} does not divide among {self.classes} classes; use a multiple of {self.classes}"
+                f"--batch {batch} does not divide evenly among {self.classes} classes; use a multiple of {self.classes}"
             )
         self.rows = [(y == c).nonzero().flatten() for c in range(self.classes)]
         self.cursor = Cursor(int(counts.max()), batch // self.classes, rank, world)
@@ -70,12 +62,12 @@ class Balanced:
         return self._epoch[1]
 
     def __next__(self) -> dict[str, Tensor]:
-        return joined([self._piece(*piece) for piece in self.cursor.advance()])
+        return join_batches([self._piece(*piece) for piece in self.cursor.advance()])
 
     def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
         turn = torch.arange(start, stop)
         rows = torch.cat([buffer[turn % len(buffer)] for buffer in self.buffers(e)])
-        return {name: tensor[rows] for name, tensor in self.arrays.items()}
+        return take_examples(self.arrays, rows)
 
     def state_dict(self) -> dict[str, Any]:
         return self.cursor.state_dict()
@@ -85,9 +77,9 @@ class Balanced:
 
 
 class TwoPhases:
-    """The first stream for so many batches, then the second for ever."""
+    """The first stream for this many batches, then the second for ever."""
 
-    def __init__(self, first: Batches, second: Batches, batches: int):
+    def __init__(self, first: Stream, second: Stream, batches: int):
         self.first, self.second, self.batches, self.drawn = first, second, batches, 0
 
     def __next__(self) -> dict[str, Tensor]:

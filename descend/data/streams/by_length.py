@@ -37,11 +37,11 @@ class ByLength(Shuffled):
         """π_e with like lengths side by side, kept until another epoch is asked for."""
         if self._epoch[0] != e:
             order, u = super().epoch(e)
-            self._epoch = e, grouped(order, self.length, self.group, generator(self.seed, e, 1)), u
+            self._epoch = e, group_by_length(order, self.length, self.group, generator(self.seed, e, 1)), u
         return self._epoch[1:]
 
 
-def grouped(order: Tensor, length: Tensor, group: int, random: torch.Generator) -> Tensor:
+def group_by_length(order: Tensor, length: Tensor, group: int, random: torch.Generator) -> Tensor:
     """The rows of `order`, those of like length in groups."""
     whole = len(order) // group * group
     found = []

@@ -8,27 +8,19 @@ process plays the whole batch (from equal weights, so to the bit the same) and l
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
+from descend.contracts import Stream
+from descend.data.streams.batches import slice_examples
 from descend.errors import Mistake
-
-
-class Batches(Protocol):
-    """What is sliced: a stream, as `descend.engine.protocol` has it."""
-
-    def __next__(self) -> dict[str, Tensor]: ...
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Sliced:
     """A stream of slices of another stream's batches."""
 
-    def __init__(self, stream: Batches, batch: int, accumulate: int = 1, rank: int = 0, world: int = 1):
+    def __init__(self, stream: Stream, batch: int, accumulate: int = 1, rank: int = 0, world: int = 1):
         if batch % (accumulate * world):
             raise Mistake(
                 f"--batch {batch} cannot be cut into {accumulate} micro-batches for {world} processes; "
@@ -44,7 +36,7 @@ class Sliced:
             self.whole = next(self.stream)
         start = (self.turn * self.world + self.rank) * self.size
         self.turn = (self.turn + 1) % self.accumulate
-        return {name: x[start : start + self.size] for name, x in self.whole.items()}
+        return slice_examples(self.whole, start, start + self.size)
 
     def state_dict(self) -> dict[str, Any]:
         """The stream's state, and between two slices also the batch that is being cut."""

@@ -36,7 +36,7 @@ THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 TRUTHS = ({"true": 1.0, "false": 0.0}, {"yes": 1.0, "no": 0.0}, {"t": 1.0, "f": 0.0}, {"y": 1.0, "n": 0.0})
 NEARLY = 0.9  # a column of which this share are numbers is one of numbers with errors in it
 TEXT = 0.5  # a column with more different values than this share of its records is no category
-FEW_VALUES = 20  # up to so many different values a column of text is a category, however short the table
+FEW_VALUES = 20  # up to this many different values a column of text is a category, however short the table
 GAP = "(missing)"
 DAY = 86400.0
 
@@ -189,7 +189,7 @@ class Category:
 
     @classmethod
     def fit(cls, records: Records, name: str, most: int, unknown: Unknown) -> Category:
-        return cls(name, OneHot.fit(named(records, name), "train", most).values, unknown)
+        return cls(name, OneHot.fit(name_gaps(records, name), "train", most).values, unknown)
 
     @property
     def inputs(self) -> list[str]:
@@ -197,7 +197,7 @@ class Category:
 
     def encode(self, records: Records) -> Tensor:
         """(n, number of values)"""
-        column = named(records, self.name)
+        column = name_gaps(records, self.name)
         hot = OneHot(self.values)
         strange = (hot.index(column) < 0).nonzero().flatten().tolist()
         if strange and self.unknown == "refuse":
@@ -304,11 +304,11 @@ def quantities(records: Records, name: str, kind: Kind) -> Tensor:
     for text, line in zip(records.columns[name], records.lines, strict=True):
         value = math.nan if is_missing(text, kind) else value_of(text, kind, records.decimal_comma)
         if value is None:
-            raise Mistake(f"{records.where}, line {line}, column {name!r}: {text!r} is no {kind}; correct it")
+            raise Mistake(f"{records.where}, line {line}, column {name!r}: {text!r} is not a {kind}; correct it")
         found.append(value)
     return torch.tensor(found, dtype=torch.float64)
 
 
-def named(records: Records, name: str) -> list[str]:
+def name_gaps(records: Records, name: str) -> list[str]:
     """The texts of a column, gaps under one name."""
     return [GAP if is_missing(text) else text for text in records.columns[name]]

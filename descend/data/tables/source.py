@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from descend.data.images.labelled import check_shares, stratified
+from descend.data.images.labelled import check_shares, split_by_class
 from descend.data.streams.arrays import generator
 from descend.data.tables.columns import Columns, Kind, Target, is_missing, number_of, schema_of
 from descend.data.tables.encoding import Unknown
@@ -26,7 +26,7 @@ from descend.data.tables.records import Records
 from descend.errors import Mistake, nearest
 
 SEPARATORS = ",;\t|"
-FEW = 20  # whole numbers with at most so many values are taken for classes
+FEW = 20  # whole numbers with at most this many values are taken for classes
 
 
 def read_csv(path: str | Path) -> Records:
@@ -88,7 +88,7 @@ def check_header(names: list[str], where: str, line: int) -> None:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedTable:
     """One part as numbers: x (n, inputs), y (n) classes or standardized numbers, and each record's line."""
 
     x: Tensor
@@ -100,12 +100,12 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Splits:
+class TableSplits:
     """The three parts, and the table of columns that made them."""
 
-    train: Encoded
-    valid: Encoded
-    test: Encoded
+    train: EncodedTable
+    valid: EncodedTable
+    test: EncodedTable
     columns: Columns
     left_out: dict[str, str]
     """Columns that are not used, and why."""
@@ -137,6 +137,8 @@ class Table:
     """Share of the records that selects the checkpoint."""
     test: float = 0.15
     """Share that is held out for the final figure."""
+    drop_last: bool = False
+    """End an epoch with its last whole batch; else the records left over begin the next one's first batch."""
 
     def records(self) -> Records:
         """The table as text, with the target among its columns."""
@@ -153,9 +155,9 @@ class Table:
             if self.path:
                 raise Mistake(f"--data.target: name the column to predict; {self.path} has {', '.join(names)}")
             return names[-1]
-        return known(self.target, names, "--data.target")
+        return find_column(self.target, names, "--data.target")
 
-    def read(self) -> Splits:
+    def read(self) -> TableSplits:
         """Read, check, cut, fit on the training part, encode all three."""
         check_shares(self.valid, self.test)
         if self.most < 1:
@@ -163,8 +165,8 @@ class Table:
         records = self.records()
         name = self.named_target(records)
         texts = complete(records, name, "category")
-        drop = [known(column, records.columns, "--data.drop") for column in self.drop]
-        categories = [known(column, records.columns, "--data.categories") for column in self.categories]
+        drop = [find_column(column, records.columns, "--data.drop") for column in self.drop]
+        categories = [find_column(column, records.columns, "--data.categories") for column in self.categories]
         kinds, left_out = schema_of(records, [c for c in records.columns if c not in (name, *drop)], categories)
         if not kinds:
             raise Mistake(f"{records.where}: no column is left to predict {name!r} from; check --data.drop")
@@ -179,7 +181,7 @@ class Table:
         target = Target.fit(name, train, classes, "train")
         columns = Columns.fit(train, kinds, target, self.most, self.unknown, "train")
         parts = {part: encode(records.take(which), columns) for part, which in rows.items()}
-        return Splits(**parts, columns=columns, left_out=left_out | dict.fromkeys(drop, "dropped by --data.drop"))
+        return TableSplits(**parts, columns=columns, left_out=left_out | dict.fromkeys(drop, "dropped by --data.drop"))
 
     def asks_classes(self, records: Records, name: str, texts: list[str]) -> bool:
         """Classification or regression: asked for, or inferred from the target's values."""
@@ -192,7 +194,7 @@ class Table:
         return kind == "number" and len(values) <= FEW and all(v is not None and v == round(v) for v in values)
 
 
-def known(name: str, names: Iterable[str], flag: str) -> str:
+def find_column(name: str, names: Iterable[str], flag: str) -> str:
     """The column of this name, or a mistake with the nearest."""
     names = list(names)
     if name not in names:
@@ -220,7 +222,7 @@ def split(classes: list[str] | None, n: int, valid: float, test: float) -> dict[
         pieces = [piece.sort().values for piece in order.tensor_split(cuts)]
     else:
         labels = {label: k for k, label in enumerate(sorted(set(classes)))}
-        pieces = stratified(torch.tensor([labels[c] for c in classes]), (test, valid))
+        pieces = split_by_class(torch.tensor([labels[c] for c in classes]), (test, valid))
     rows = {part: piece.tolist() for part, piece in zip(("test", "valid", "train"), pieces, strict=True)}
     for part, which in rows.items():
         if not which:
@@ -232,6 +234,6 @@ def split(classes: list[str] | None, n: int, valid: float, test: float) -> dict[
     return rows
 
 
-def encode(records: Records, columns: Columns) -> Encoded:
+def encode(records: Records, columns: Columns) -> EncodedTable:
     """A part with its target, by the columns that the training part made."""
-    return Encoded(columns.encode(records), columns.target.encode(records), torch.tensor(records.lines))
+    return EncodedTable(columns.encode(records), columns.target.encode(records), torch.tensor(records.lines))

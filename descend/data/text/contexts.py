@@ -108,7 +108,7 @@ def triples(counts: Counts, random: torch.Generator, n: int) -> dict[str, Tensor
     return {"i": i[cell], "s": i[other], "g": g[cell], "r": (p[cell] / p[other]).log()}
 
 
-def subsampled(words: Tensor, vocab: int, threshold: float, random: torch.Generator) -> Tensor:
+def subsample(words: Tensor, vocab: int, threshold: float, random: torch.Generator) -> Tensor:
     """The words that stay; a threshold of 0 keeps all."""
     if not threshold:
         return words

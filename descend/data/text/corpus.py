@@ -120,7 +120,7 @@ def open_corpus(path: str, kind: str, vocab: int, share: float, cache: str = "")
             shutil.rmtree(folder, ignore_errors=True)  # only a damaged one is there
             Path(aside).rename(folder)
             Path(aside).mkdir()  # for the context manager to remove
-    return opened(folder)
+    return open_tokens(folder)
 
 
 def cache_folder() -> Path:
@@ -139,15 +139,15 @@ def complete(folder: Path) -> bool:
         return False
 
 
-def opened(folder: Path) -> Corpus:
+def open_tokens(folder: Path) -> Corpus:
     """The tokens as memory maps: read from disk when a window is asked for."""
     header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    train, valid = (mapped(folder / f"{part}.bin", header["dtype"], header[f"{part} tokens"]) for part in PARTS)
+    train, valid = (map_tokens(folder / f"{part}.bin", header["dtype"], header[f"{part} tokens"]) for part in PARTS)
     counts = header["characters"], header["valid bytes"], header["documents"]
     return Corpus(Tokenizer.load(folder), train, valid, *counts)
 
 
-def mapped(path: Path, dtype: str, count: int) -> Tensor:
+def map_tokens(path: Path, dtype: str, count: int) -> Tensor:
     """The file as a tensor that lives on disk; what is written to it stays in memory."""
     if not count:
         return torch.empty(0, dtype=torch.int32)
@@ -169,7 +169,7 @@ def make(files: list[Path], folder: Path, kind: str, vocab: int, share: float) -
     valid_bytes = 0
     with (folder / "train.bin").open("wb") as train, (folder / "valid.bin").open("wb") as valid:
         out = {"train": train, "valid": valid}
-        for part, tokens, size in tokenized(cut.divided(walk(files)), tokenizer):
+        for part, tokens, size in tokenize_pieces(cut.divided(walk(files)), tokenizer):
             write(out[part], np.asarray(tokens, dtype))
             counts[part] += len(tokens)
             valid_bytes += size if part == "valid" else 0
@@ -221,7 +221,7 @@ def sample(files: list[Path], cut: Cut, size: int) -> Iterator[str]:
     return (text for i, text in enumerate(training) if i % every == 0)
 
 
-def tokenized(found: Iterator[tuple[str, Piece]], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int], int]]:
+def tokenize_pieces(found: Iterator[tuple[str, Piece]], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int], int]]:
     """(part, tokens, bytes) of each piece, an end after each document; many small ones are encoded together."""
     waiting: list[tuple[str, Piece]] = []
     characters = 0
@@ -229,12 +229,12 @@ def tokenized(found: Iterator[tuple[str, Piece]], tokenizer: Tokenizer) -> Itera
         waiting.append(item)
         characters += len(item[1].text)
         if characters >= BATCH:
-            yield from encoded(waiting, tokenizer)
+            yield from encode_pieces(waiting, tokenizer)
             waiting, characters = [], 0
-    yield from encoded(waiting, tokenizer)
+    yield from encode_pieces(waiting, tokenizer)
 
 
-def encoded(items: list[tuple[str, Piece]], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int], int]]:
+def encode_pieces(items: list[tuple[str, Piece]], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int], int]]:
     """The same of the pieces that were waiting."""
     assert tokenizer.end is not None
     texts = [piece.text for _, piece in items]

@@ -55,7 +55,7 @@ def pieces(path: Path) -> Iterator[Piece]:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             yield from read(path, cast("IO[bytes]", file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Mistake(f"{path} is not a whole gzip file ({error}); copy it again") from None
+        raise Mistake(f"{path} is not a complete gzip file ({error}); copy it again") from None
 
 
 def passages(path: Path, file: IO[bytes]) -> Iterator[Piece]:
@@ -66,9 +66,9 @@ def passages(path: Path, file: IO[bytes]) -> Iterator[Piece]:
         cut = block.rfind(b"\n") + 1 or whole_characters(block)
         block, rest = block[:cut], block[cut:]
         if block:
-            yield Piece(decoded(path, block, line), False)
+            yield Piece(decode_block(path, block, line), False)
         line += block.count(b"\n")
-    yield Piece(decoded(path, rest, line), True)
+    yield Piece(decode_block(path, rest, line), True)
 
 
 def records(path: Path, file: IO[bytes]) -> Iterator[Piece]:
@@ -76,7 +76,7 @@ def records(path: Path, file: IO[bytes]) -> Iterator[Piece]:
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
-        text = decoded(path, line, number)
+        text = decode_block(path, line, number)
         try:
             record = json.loads(text)
         except json.JSONDecodeError as error:
@@ -86,7 +86,7 @@ def records(path: Path, file: IO[bytes]) -> Iterator[Piece]:
         yield Piece(record["text"], True)
 
 
-def decoded(path: Path, block: bytes, line: int) -> str:
+def decode_block(path: Path, block: bytes, line: int) -> str:
     """UTF-8, or a mistake that names the line; `line` is that of the first byte."""
     try:
         return block.decode("utf-8")

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.data.images.labelled import check_shares, stratified
+from descend.data.images.labelled import check_shares, split_by_class
 from descend.data.streams.arrays import InOrder
 from descend.data.streams.by_length import ByLength
 from descend.errors import Mistake
@@ -73,9 +73,9 @@ class LabelledText:
     vocab: int = 1024
     """Tokens that BPE learns (a pre-trained model brings its own)."""
     valid: float = 0.15
-    """Share of the texts that validates."""
+    """Share of the texts used for validation."""
     test: float = 0.15
-    """Share of the texts that tests."""
+    """Share of the texts used for testing."""
 
     def read(self) -> Labelled:
         """Texts, classes and parts."""
@@ -85,7 +85,7 @@ class LabelledText:
         if len(names) < 2:
             raise Mistake(f"{self.path}: {len(names)} different labels; a classifier needs two or more")
         y = torch.tensor([names.index(record["label"]) for _, record in records])
-        valid, test, train = stratified(y, (self.valid, self.test))
+        valid, test, train = split_by_class(y, (self.valid, self.test))
         parts = {"train": train, "valid": valid, "test": test}
         for part, rows in parts.items():
             if not len(rows):
@@ -174,7 +174,7 @@ def chapters() -> list[tuple[int, dict[str, str]]]:
     return [(i, {"text": passage, "label": label}) for i, (passage, label) in enumerate(once, start=1)]
 
 
-def trimmed(batch: Batch) -> Batch:
+def trim_padding(batch: Batch) -> Batch:
     """The batch without the columns that are padding in every row."""
     t = int(batch["mask"].any(dim=0).nonzero().amax()) + 1
     wide = batch["mask"].shape[1]
@@ -188,11 +188,11 @@ class Trimmed(ByLength):
         super().__init__(arrays, arrays["mask"].sum(1), group, batch, seed, rank, world)
 
     def __next__(self) -> Batch:
-        return trimmed(super().__next__())
+        return trim_padding(super().__next__())
 
 
 class TrimmedInOrder(InOrder):
     """The same texts in the same order, each batch as long as its longest text."""
 
     def __iter__(self) -> Iterator[Batch]:
-        return map(trimmed, super().__iter__())
+        return map(trim_padding, super().__iter__())

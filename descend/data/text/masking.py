@@ -108,7 +108,7 @@ class Dynamic(Static):
         return place + torch.arange(len(batch["x"]))
 
 
-def masked(arrays: Batch, corrupt: Corruption, seed: int) -> Batch:
+def mask_arrays(arrays: Batch, corrupt: Corruption, seed: int) -> Batch:
     """Arrays with one mask for each text, drawn once: for validation."""
     u = uniform(seed, torch.arange(len(arrays["x"])), arrays["x"].shape[1] * 3).unflatten(1, (-1, 3))
     return {**arrays, **corrupt(arrays["x"], u)}

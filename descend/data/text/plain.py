@@ -35,14 +35,14 @@ class Text:
     vocab: int = 512
     """Tokens in all, at most; characters takes as many as the text has."""
     valid: float = 0.1
-    """Share of the text that validates: at its end, or every n-th document of many."""
+    """Share of the text used for validation: at its end, or every n-th document of many."""
     cache: str = ""
     """Folder for tokenized corpora; empty: the user's cache folder."""
 
     def open(self, context: int) -> Corpus:
         """The tokenizer and the tokens, in memory or on disk."""
         if not 0 < self.valid < 1:
-            raise Mistake(f"--data.valid {self.valid}: a share between 0 and 1 validates")
+            raise Mistake(f"--data.valid {self.valid}: the validation share must be between 0 and 1")
         path = Path(self.path)
         if self.path and (many(path) or (path.is_file() and path.stat().st_size > LARGE)):
             return open_corpus(self.path, self.tokenizer, self.vocab, self.valid, self.cache).check(context, self.path)

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from descend.data.images.labelled import check_shares, stratified
+from descend.data.images.labelled import check_shares, split_by_class
 from descend.data.streams.arrays import InOrder, generator
 from descend.data.streams.by_length import ByLength
 from descend.data.text.labelled import read_records
@@ -37,16 +37,16 @@ NOUNS = ("film", "plot", "cast", "music", "end", "script")
 
 
 @dataclass(frozen=True)
-class Part:
+class TextSplit:
     """Texts and their classes; ids are lines of the file."""
 
     texts: list[str]
     labels: list[str]
     ids: list[int]
 
-    def take(self, rows: Sequence[int]) -> Part:
+    def take(self, rows: Sequence[int]) -> TextSplit:
         """Some of them."""
-        return Part([self.texts[i] for i in rows], [self.labels[i] for i in rows], [self.ids[i] for i in rows])
+        return TextSplit([self.texts[i] for i in rows], [self.labels[i] for i in rows], [self.ids[i] for i in rows])
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,20 @@ class Opinions:
     longest: int = 80
     """Words of a text; what comes after is cut off."""
     valid: float = 0.15
-    """Share of a single file that validates."""
+    """Share of a single file used for validation."""
     test: float = 0.15
-    """Share of a single file that tests."""
+    """Share of a single file used for testing."""
 
-    def read(self) -> dict[str, Part]:
+    def read(self) -> dict[str, TextSplit]:
         """train, valid and test."""
         if Path(self.path).is_dir() and self.path:
-            return {name: from_file(named(Path(self.path), stems)) for name, stems in PARTS.items()}
+            return {name: from_file(find_part(Path(self.path), stems)) for name, stems in PARTS.items()}
         check_shares(self.valid, self.test)
-        whole = from_file(Path(self.path)) if self.path else generated()
+        whole = from_file(Path(self.path)) if self.path else generate_opinions()
         names = sorted(set(whole.labels))
-        valid, test, train = stratified(torch.tensor([names.index(x) for x in whole.labels]), (self.valid, self.test))
+        valid, test, train = split_by_class(
+            torch.tensor([names.index(x) for x in whole.labels]), (self.valid, self.test)
+        )
         parts = {"train": train, "valid": valid, "test": test}
         if empty := [name for name, rows in parts.items() if not len(rows)]:
             raise Mistake(
@@ -81,14 +83,14 @@ class Opinions:
             )
         return {name: whole.take(rows.tolist()) for name, rows in parts.items()}
 
-    def learn_tokenizer(self, train: Part) -> Tokenizer:
+    def learn_tokenizer(self, train: TextSplit) -> Tokenizer:
         """The words of the training texts: <pad> is 0, then the most frequent."""
         splits = Tokenizer.of_words([]).inner.pre_tokenizer
         seen = Counter(word for text in train.texts for word, _ in splits.pre_tokenize_str(text.lower()))
         known = [word for word, n in seen.most_common(self.vocab - 2) if n >= self.rare and word != PAD]
         return Tokenizer.of_words([PAD, *known])
 
-    def arrays(self, part: Part, tokenizer: Tokenizer, names: Sequence[str]) -> Batch:
+    def arrays(self, part: TextSplit, tokenizer: Tokenizer, names: Sequence[str]) -> Batch:
         """x (n, t) filled up with 0, y (n), ids."""
         strange = next((i for i, label in enumerate(part.labels) if label not in names), None)
         if strange is not None:
@@ -101,7 +103,7 @@ class Opinions:
         return {"x": pad(rows)[0], "y": y, "ids": torch.tensor(part.ids)}
 
 
-def named(folder: Path, stems: Sequence[str]) -> Path:
+def find_part(folder: Path, stems: Sequence[str]) -> Path:
     """The file of one part."""
     for stem, kind in product(stems, KINDS):
         if (folder / f"{stem}{kind}").is_file():
@@ -109,15 +111,15 @@ def named(folder: Path, stems: Sequence[str]) -> Path:
     raise Mistake(f"{folder} holds no {stems[0]}.tsv (or .csv, .jsonl); a folder needs train, dev and test")
 
 
-def from_file(path: Path) -> Part:
+def from_file(path: Path) -> TextSplit:
     """Every record of a file."""
     records = read_records(path)
     if len({record["label"] for _, record in records}) < 2:
         raise Mistake(f"{path}: all labels are {records[0][1]['label']!r}; a classifier needs two or more")
-    return Part([r["text"] for _, r in records], [r["label"] for _, r in records], [line for line, _ in records])
+    return TextSplit([r["text"] for _, r in records], [r["label"] for _, r in records], [line for line, _ in records])
 
 
-def generated() -> Part:
+def generate_opinions() -> TextSplit:
     """Opinions in four forms, half of them against their first word: order decides, not the words."""
     found = []
     for noun, (label, a, b) in product(
@@ -130,10 +132,10 @@ def generated() -> Part:
             (f"some call the {noun} {b} , i call it {a}", label),
         ]
     order = torch.randperm(len(found), generator=generator(0)).tolist()
-    return Part([found[i][0] for i in order], [found[i][1] for i in order], list(range(1, len(found) + 1)))
+    return TextSplit([found[i][0] for i in order], [found[i][1] for i in order], list(range(1, len(found) + 1)))
 
 
-def trimmed(batch: Batch) -> Batch:
+def trim_padding(batch: Batch) -> Batch:
     """Without the columns that are padding in every row."""
     words = int((batch["x"] != 0).sum(1).amax().clamp(min=1))
     return {**batch, "x": batch["x"][:, :words]}
@@ -146,11 +148,11 @@ class ShuffledTexts(ByLength):
         super().__init__(arrays, (arrays["x"] != 0).sum(1), group, batch, seed, rank, world)
 
     def __next__(self) -> Batch:
-        return trimmed(super().__next__())
+        return trim_padding(super().__next__())
 
 
 class TextsInOrder(InOrder):
     """The same texts in the same order, each batch as long as its longest text."""
 
     def __iter__(self) -> Iterator[Batch]:
-        return map(trimmed, super().__iter__())
+        return map(trim_padding, super().__iter__())

@@ -29,7 +29,7 @@ from descend.errors import Mistake
 
 
 @dataclass(frozen=True)
-class Corruption:
+class SpanCorruption:
     """How much is taken out."""
 
     rate: float = 0.15
@@ -44,7 +44,7 @@ class Corruption:
     def counts(self, n: int) -> tuple[int, int]:
         """(tokens taken out, spans) of a text of n tokens; something goes and something stays."""
         if n < 2:
-            raise Mistake(f"a text of {n} tokens has nothing to take out; give at least 2")
+            raise Mistake(f"a text of {n} tokens is too short to corrupt; give at least 2")
         noise = min(max(round(n * self.rate), 1), n - 1)
         return noise, min(max(round(noise / self.mean), 1), n - noise)
 
@@ -72,7 +72,7 @@ def corrupt(tokens: Tensor, gone: Tensor, first: int, pad: int = 0) -> tuple[Ten
     spans, noise = span[:, -1:], gone.sum(1, keepdim=True)
     stays = ~gone | starts
     source = tokens.new_full((len(tokens), int(stays.sum(1).max())), pad)
-    source[filled(source, stays.sum(1))] = tokens.where(~starts, first + 1 - span)[stays]
+    source[mark_first(source, stays.sum(1))] = tokens.where(~starts, first + 1 - span)[stays]
     target = tokens.new_full((len(tokens), int((noise + spans).max()) + 1), pad)
     row = torch.arange(len(tokens))[:, None].expand_as(tokens)
     at = gone.cumsum(1) - 1 + span  # a token stands behind the sentinels up to its own
@@ -82,7 +82,7 @@ def corrupt(tokens: Tensor, gone: Tensor, first: int, pad: int = 0) -> tuple[Ten
     return source, target
 
 
-def filled(rows: Tensor, lengths: Tensor) -> Tensor:
+def mark_first(rows: Tensor, lengths: Tensor) -> Tensor:
     """True for the first lengths[b] places of each row."""
     return torch.arange(rows.shape[1]) < lengths[:, None]
 
@@ -109,10 +109,10 @@ class CorruptedWindows(Windows):
         seed: int,
         first: int,
         end: int,
-        corruption: Corruption | None = None,
+        corruption: SpanCorruption | None = None,
     ):
         super().__init__(tokens, context, batch, seed)
-        self.first, self.end, self.corruption = first, end, corruption or Corruption()
+        self.first, self.end, self.corruption = first, end, corruption or SpanCorruption()
         lowest = first - self.corruption.counts(context)[1]
         if int(tokens.max()) >= lowest:
             raise Mistake(f"token {int(tokens.max())} is in the text and among the sentinels {lowest}..{first}")
@@ -124,9 +124,9 @@ class CorruptedWindows(Windows):
         u = torch.stack([torch.rand(self.context, generator=generator(*key)) for key in keys])
         w = self.tokens[starts[:, None] + torch.arange(self.context)].long()
         x, y = corrupt(w, self.corruption.draw(u), self.first)
-        return {"x": ended(x, self.end), "y": ended(y, self.end), "ids": starts}
+        return {"x": append_end(x, self.end), "y": append_end(y, self.end), "ids": starts}
 
 
-def ended(rows: Tensor, end: int) -> Tensor:
+def append_end(rows: Tensor, end: int) -> Tensor:
     """Rows of one length with the end token behind."""
     return torch.nn.functional.pad(rows, (0, 1), value=end)

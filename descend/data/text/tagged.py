@@ -25,11 +25,11 @@ from descend.data.images.labelled import check_shares
 from descend.data.streams.arrays import generator
 from descend.data.text.labelled import read_file, read_objects
 from descend.errors import Mistake
-from descend.text.inputs import Inputs, lengths_mask, padded
+from descend.text.inputs import Inputs, lengths_mask, pad_rows
 
 MODULES = ("argparse", "calendar", "csv", "dataclasses", "difflib", "fractions", "heapq", "random", "shutil",
            "statistics", "textwrap", "zipfile")  # fmt: skip
-WORDS = 32  # of a piece of source: whole lines up to so many
+WORDS = 32  # of a piece of source: whole lines up to this many
 
 Sentence = tuple[int, list[str], list[str]]
 """Line number, words, tags."""
@@ -61,9 +61,9 @@ class TaggedText:
     vocab: int = 1024
     """Tokens that BPE learns (a pre-trained model brings its own)."""
     valid: float = 0.1
-    """Share of the sentences that validates."""
+    """Share of the sentences used for validation."""
     test: float = 0.1
-    """Share of the sentences that tests."""
+    """Share of the sentences used for testing."""
 
     def read(self) -> Tagged:
         """Sentences, tags and parts."""
@@ -169,4 +169,4 @@ def tagged_arrays(
         ys.append([0, *y[:room], 0])
         ats.append([0, *map(int, at[:room]), 0])
     mask = lengths_mask([len(x) for x in xs])
-    return {"x": padded(xs, inputs.pad), "mask": mask, "y": padded(ys, 0), "at": padded(ats, 0).bool()}
+    return {"x": pad_rows(xs, inputs.pad), "mask": mask, "y": pad_rows(ys, 0), "at": pad_rows(ats, 0).bool()}

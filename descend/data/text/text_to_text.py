@@ -85,7 +85,7 @@ class TextPairs:
     longest: int = 64
     """Tokens of a source or a target; longer pairs are left out of training and validation."""
     valid: float = 0.05
-    """Share of the pairs that validates, where the data has no part of its own for it."""
+    """Share of the pairs used for validation, where the data has no part of its own for it."""
 
     def read(self) -> Split:
         """The pairs, or a mistake that names the file."""
@@ -163,7 +163,7 @@ def rectangle(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
     return filled
 
 
-def trimmed(batch: dict[str, Tensor], pad: int) -> dict[str, Tensor]:
+def trim_pairs(batch: dict[str, Tensor], pad: int) -> dict[str, Tensor]:
     """Without the columns that are padding in every row."""
     found = dict(batch)
     for name in ("x", "y"):
@@ -182,7 +182,7 @@ class ShuffledPairs(ByLength):
         self.pad = pad
 
     def __next__(self) -> dict[str, Tensor]:
-        return trimmed(super().__next__(), self.pad)
+        return trim_pairs(super().__next__(), self.pad)
 
 
 class PairsInOrder(InOrder):
@@ -194,7 +194,7 @@ class PairsInOrder(InOrder):
         self.pad = pad
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
-        return (trimmed(batch, self.pad) for batch in super().__iter__())
+        return (trim_pairs(batch, self.pad) for batch in super().__iter__())
 
 
 def read_file(path: Path) -> list[Pair]:

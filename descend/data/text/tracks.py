@@ -28,8 +28,8 @@ class Tracks:
         self.windows = ((len(tokens) - context) // batch - 1) // context  # the offset takes up to one window
         if self.windows < 1:
             raise Mistake(
-                f"--batch {batch} is larger than the data: {len(tokens)} tokens hold no {batch} tracks of a window of "
-                f"{context}; give more text, a smaller --batch or a smaller --model.context"
+                f"--batch {batch} is larger than the data: {len(tokens)} tokens are too few for {batch} tracks "
+                f"of a window of {context}; give more text, a smaller --batch or a smaller --model.context"
             )
         self.at = 0
 

@@ -4,7 +4,7 @@
     p(z = k | x) = π_k N(x; μ_k, σ_k² I) / p(x)
 
 In d dimensions log N = −‖x − μ‖² / 2σ² − d log σ − (d/2) log 2π; sums over k are taken in the log domain.
-`ring` and `grid` are the two pictures on which generators are judged: modes that lie apart, all equally likely.
+`ring` and `grid` are the two standard tests of a generator: separate modes, all equally likely.
 
 Systems: mixture-of-gaussians
 """

@@ -1,4 +1,4 @@
-"""Two classes of points in the plane that no line separates: pictures on which a boundary can be seen.
+"""Two classes of points in the plane that no line separates, so that a decision boundary can be plotted.
 
     moons      (cos t, sin t) and (1 − cos t, ½ − sin t), t in 0..π, with noise
     circles    radius 1 and ½, with noise

@@ -1,7 +1,7 @@
 """Generated scenes with exact truth: coloured shapes on a shaded, textured ground, each in front of those before it.
 
     pixel of an object:  coverage a = clip(½ − d, 0, 1), d the signed distance of the pixel's centre from the outline
-    picture              x ← (1 − a) x + a · colour, object after object
+    image                x ← (1 − a) x + a · colour, object after object
     mask                 1 + shape of the last object with d < 0, else 0: the object that has the pixel's centre
 
 Every scene is a function of the generator's state. Boxes hold what is visible: x0, y0 is the corner of the first pixel,
@@ -63,11 +63,11 @@ def scenes(n: int, side: int, random: torch.Generator, objects: tuple[int, int] 
     """n scenes, each with least to most `objects` of any shape and colour."""
     least, most = objects
     if not 0 <= least <= most or most < 1:
-        raise Mistake(f"objects {least} to {most}: give a least of 0 or more, and a most of 1 or more and no less")
+        raise Mistake(f"objects {least} to {most}: the minimum must be >= 0, the maximum >= 1 and >= the minimum")
     shape = torch.randint(len(SHAPES), (n, most), generator=random)
     colour = torch.randint(len(COLOURS), (n, most), generator=random)
     count = torch.randint(least, most + 1, (n, 1), generator=random)
-    return drawn(shape, colour, torch.arange(most) < count, side, random)
+    return draw_scenes(shape, colour, torch.arange(most) < count, side, random)
 
 
 def one_object(
@@ -84,10 +84,10 @@ def one_object(
             raise Mistake(f"({shape}, {colour}): the shapes are {', '.join(SHAPES)}; the colours {', '.join(COLOURS)}")
     table = torch.tensor([(SHAPES.index(shape), COLOURS.index(colour)) for shape, colour in pairs])
     chosen = table[torch.randint(len(pairs), (n,), generator=random)]
-    return drawn(chosen[:, :1], chosen[:, 1:], torch.ones(n, 1, dtype=torch.bool), side, random, radius, tilt)
+    return draw_scenes(chosen[:, :1], chosen[:, 1:], torch.ones(n, 1, dtype=torch.bool), side, random, radius, tilt)
 
 
-def drawn(
+def draw_scenes(
     shape: Tensor,
     colour: Tensor,
     present: Tensor,
@@ -98,16 +98,16 @@ def drawn(
 ) -> Scenes:
     """The scenes of these objects, at random places, sizes and angles."""
     if side < 8:
-        raise Mistake(f"side {side}: a scene has 8 pixels or more")
+        raise Mistake(f"side {side}: a scene needs at least 8 pixels")
     if not len(shape):
-        raise Mistake("0 scenes: ask for one or more")
+        raise Mistake("0 scenes: ask for at least 1")
     place = places(present, side, random, radius)
     place[..., 3] = torch.tensor([UPRIGHT.get(name, 0.0) for name in SHAPES])[shape] + tilt * place[..., 3]
     tint = torch.tensor(list(RGB.values()))[colour] + 0.05 * torch.randn(*colour.shape, 3, generator=random)
     parts = []
     for now in torch.arange(len(shape)).split(AT_ONCE):
         d = distances(shape[now], place[now], side).masked_fill(~present[now, :, None, None], torch.inf)
-        x = painted(ground(len(now), side, random), d, tint[now], random)
+        x = paint_objects(ground(len(now), side, random), d, tint[now], random)
         parts.append((x, *truth(d, shape[now])))
     x, mask, box, visible = (torch.cat(part) for part in zip(*parts, strict=True))
     absent = ~visible
@@ -115,7 +115,7 @@ def drawn(
 
 
 def places(present: Tensor, side: int, random: torch.Generator, within: tuple[float, float] = RADIUS) -> Tensor:
-    """Centre x, y, radius in pixels, and a turn in −1..1 of each object (n, o, 4); objects lie inside the picture."""
+    """Centre x, y, radius in pixels, and a turn in −1..1 of each object (n, o, 4); objects lie inside the image."""
     n, o = present.shape
     u = torch.rand(n, o, PLACES, 4, generator=random)
     radius = side * (within[0] + (within[1] - within[0]) * u[:, :, :1, 2:3])
@@ -156,7 +156,7 @@ def slope(n: int, side: int, random: torch.Generator) -> Tensor:
     return line * angle.cos() + line[:, None] * angle.sin()
 
 
-def painted(x: Tensor, d: Tensor, tint: Tensor, random: torch.Generator) -> Tensor:
+def paint_objects(x: Tensor, d: Tensor, tint: Tensor, random: torch.Generator) -> Tensor:
     """The objects painted over the ground x, one after another, shaded, and noise over all of it."""
     light = 1 + 0.1 * slope(len(x), x.shape[-1], random)
     for i in range(d.shape[1]):

@@ -44,14 +44,14 @@ SENSE_WORDS = [AMBIGUOUS, *(word for text in SENSES.values() for word in text.sp
 
 
 @dataclass(frozen=True)
-class Corpus:
+class ToyCorpus:
     """Numbers of words, and the sentence that each belongs to."""
 
     words: Tensor
     sentence: Tensor
 
 
-def nouns_and_features(sentences: int, random: torch.Generator) -> Corpus:
+def nouns_and_features(sentences: int, random: torch.Generator) -> ToyCorpus:
     """Sentences of 6 words: a noun, a word of each of its three features and two fillers, shuffled."""
     cues = torch.tensor([[WORDS.index(word) for word in row] for row in CUES])
     features = torch.tensor([[list(FEATURES).index(f) for f in names] for names in NOUNS.values()])
@@ -62,7 +62,7 @@ def nouns_and_features(sentences: int, random: torch.Generator) -> Corpus:
     filled = fillers[torch.randint(len(fillers), (sentences, 2), generator=random)]
     rows = torch.cat([noun[:, None], told, filled], dim=1)
     order = torch.rand(rows.shape, generator=random).argsort(dim=1)
-    return Corpus(rows.gather(1, order).flatten(), torch.arange(sentences).repeat_interleave(rows.shape[1]))
+    return ToyCorpus(rows.gather(1, order).flatten(), torch.arange(sentences).repeat_interleave(rows.shape[1]))
 
 
 def quadruples() -> Tensor:

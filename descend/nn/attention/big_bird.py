@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from descend.nn.attention.multi_head import attend
-from descend.nn.attention.self_attention import SelfAttention, both_ways
+from descend.nn.attention.self_attention import SelfAttention, refuse_causal
 from descend.nn.attention.sliding_window import chunked
 from descend.ops.attention.patterns import big_bird_blocks, random_blocks
 from descend.ops.attention.sparse import neighbours
@@ -109,7 +109,7 @@ class BigBirdAttention(SelfAttention):
         return self.plans[n]
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, causal: bool) -> Tensor:
-        both_ways(causal, "BigBird")
+        refuse_causal(causal, "BigBird")
         if q.shape[1] <= (2 * self.ends + 1) * self.size:  # no more than the ends and one block: all see all
             return super().mix(q, k, v, keep, causal)
         return block_attend(q, k, v, self.plan(q.shape[1]).to(q.device), self.size, keep, self.rate)

@@ -122,4 +122,4 @@ class LatentBlock(DecodingBlock):
     def attend(self, n: Tensor, layer: Layer, angles: Angles) -> Tensor:
         assert angles is not None
         layer.new.copy_(self.attn.latents(n, angles)[None, :, None])
-        return self.attn.absorbed(self.attn.queries(n, angles), layer.k, layer.written())
+        return self.attn.absorbed(self.attn.queries(n, angles), layer.k, layer.write_mask())

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.attention.multi_head import attend
-from descend.nn.attention.self_attention import SelfAttention, both_ways
+from descend.nn.attention.self_attention import SelfAttention, refuse_causal
 
 
 def linformer_attend(q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, dropout: float = 0.0) -> Tensor:
@@ -32,7 +32,7 @@ class LinformerAttention(SelfAttention):
         self.e, self.f = (nn.Parameter(torch.randn(projected, context) * projected**-0.5) for _ in range(2))
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, causal: bool) -> Tensor:
-        both_ways(causal, "Linformer")
+        refuse_causal(causal, "Linformer")
         t = q.shape[1]
         if t > self.e.shape[1]:
             raise ValueError(f"{t} tokens, but the projection is for {self.e.shape[1]} (its context)")

@@ -43,7 +43,7 @@ def attend(
     With `causal` no query sees a later key, and the last query meets the last key. `mask` is True where a query may
     look, or a number to add to the score: (b or 1, h or 1, t or 1, s). `scale` is 1/√k unless given.
     """
-    if mask is None and not dropout and training.usable(q):
+    if mask is None and not dropout and training.usable(q, k, v):
         return training.attention(q, k, v, causal, scale)
     t, s = q.shape[1], k.shape[1]
     if causal and (mask is not None or t != s):
@@ -56,16 +56,38 @@ def attend(
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     grouped = q.shape[1] != k.shape[1]
     if mask is not None and mask.requires_grad and not grouped:
-        return learned(q, k, v, mask, dropout, scale).transpose(1, 2)
+        return attend_with_learned_bias(q, k, v, mask, dropout, scale).transpose(1, 2)
+    if q.dtype == torch.bfloat16 and q.device.type == "cpu" and not dropout:
+        return attend_in_float32(q, k, v, mask, causal, scale).transpose(1, 2)
     y = F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)
     return y.transpose(1, 2)
 
 
-def learned(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float, scale: float | None) -> Tensor:
-    """With a bias that has a gradient: no fused kernel gives it one, and torch's own long form is slower than this."""
+def attend_in_float32(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float | None
+) -> Tensor:
+    """bfloat16 in and out, float32 between: on CPUs torch's fused kernel takes half the time so, forth and back."""
+    grouped = q.shape[1] != k.shape[1]
+    mask = mask if mask is None or mask.dtype == torch.bool else mask.float()
+    with torch.autocast("cpu", enabled=False):
+        y = F.scaled_dot_product_attention(
+            q.float(), k.float(), v.float(), mask, is_causal=causal, scale=scale, enable_gqa=grouped
+        )
+    return y.to(q.dtype)
+
+
+def attend_with_learned_bias(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, dropout: float, scale: float | None
+) -> Tensor:
+    """With a bias that has a gradient: no fused kernel gives it one, and torch's own long form is slower than this.
+
+    A query that may look nowhere gets 0, as from the fused kernels.
+    """
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = (q if scale == 1 else q * scale) @ k.mT
-    return F.dropout(scores.add_(bias).softmax(-1), dropout) @ v
+    nowhere = bias.detach().amax(-1, keepdim=True) == -torch.inf  # (b or 1, h, t, 1)
+    a = scores.add_(bias.masked_fill(nowhere, 0)).softmax(-1)
+    return (F.dropout(a, dropout) @ v).masked_fill(nowhere, 0)
 
 
 class CausalSelfAttention(nn.Module):

@@ -34,7 +34,7 @@ class SelfAttention(Attention):
         return self.dropout if self.training else 0.0
 
 
-def both_ways(causal: bool, name: str) -> None:
+def refuse_causal(causal: bool, name: str) -> None:
     """Refuse a causal mask where the pattern has none."""
     if causal:
         raise ValueError(f"{name} looks both ways; for a causal model take strided, linear or full attention")

@@ -29,13 +29,13 @@ from descend.native import training, windows
 from descend.nn.attention.multi_head import attend
 
 
-def cut(x: Tensor, size: int) -> Tensor:
+def cut_windows(x: Tensor, size: int) -> Tensor:
     """The windows of a map: (b, h, w, ..) -> (b · n, size², ..), row by row; h and w are multiples of size."""
     x = x.unflatten(2, (-1, size)).unflatten(1, (-1, size)).transpose(2, 3)
     return x.reshape(-1, size * size, *x.shape[5:])
 
 
-def joined(x: Tensor, size: int, height: int, width: int) -> Tensor:
+def join_windows(x: Tensor, size: int, height: int, width: int) -> Tensor:
     """The map of its windows: (b · n, size², ..) -> (b, height, width, ..)."""
     x = x.unflatten(0, (-1, height // size, width // size)).unflatten(3, (size, size)).transpose(2, 3)
     return x.reshape(-1, height, width, *x.shape[5:])
@@ -67,7 +67,7 @@ def sees(height: int, width: int, size: int, shift: int) -> Tensor:
 
 def shifted_mask(height: int, width: int, size: int, shift: int, device: torch.device | None = None) -> Tensor:
     """The same for the windows of the rolled map: (n, size², size²)."""
-    region = cut(regions(height, width, size, shift, device)[None].roll((-shift, -shift), (1, 2)), size)
+    region = cut_windows(regions(height, width, size, shift, device)[None].roll((-shift, -shift), (1, 2)), size)
     return region[:, :, None] == region[:, None, :]
 
 
@@ -105,9 +105,9 @@ class ImageWindowAttention(nn.Module):
         if not self.rate and training.usable(qkv):
             return windows.attention(qkv, self.bias(size), size, shift)
         height, width = qkv.shape[1:3]
-        q, k, v = cut(qkv.roll((-shift, -shift), (1, 2)) if shift else qkv, size).unbind(2)
+        q, k, v = cut_windows(qkv.roll((-shift, -shift), (1, 2)) if shift else qkv, size).unbind(2)
         y = attend(q, k, v, mask=self.added(height, width, size, shift, len(q)), dropout=self.rate)
-        y = joined(y, size, height, width)
+        y = join_windows(y, size, height, width)
         return y.roll((shift, shift), (1, 2)) if shift else y
 
     def bias(self, size: int) -> Tensor:

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from descend.nn.attention.multi_head import attend
-from descend.nn.attention.self_attention import SelfAttention, both_ways
+from descend.nn.attention.self_attention import SelfAttention, refuse_causal
 
 CHUNK = 64  # tokens at least: shorter chunks cost more than the scores they save
 
@@ -87,13 +87,22 @@ def window_attend(
 
 
 def dilated_attend(
-    q: Tensor, k: Tensor, v: Tensor, radius: int, stride: int, keep: Tensor | None = None, dropout: float = 0.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    radius: int,
+    stride: int,
+    keep: Tensor | None = None,
+    also: Everywhere | None = None,
+    dropout: float = 0.0,
 ) -> Tensor:
-    """Attention to every `stride`-th key, `radius` of them on each side: (b, t, h, k) three times -> (b, t, h, k)."""
+    """Attention to every `stride`-th key, `radius` of them on each side, and to those in `also`: as `window_attend`."""
     b, t = q.shape[:2]
     keep = q.new_ones(b, t, dtype=torch.bool) if keep is None else keep
     q, k, v, keep = (chunked(x, stride).transpose(1, 2).flatten(0, 1) for x in (q, k, v, keep))
-    y = window_attend(q, k, v, radius, keep, dropout=dropout)
+    if also is not None:
+        also = Everywhere(*(x.repeat_interleave(stride, dim=0) for x in also))  # the same for every remainder
+    y = window_attend(q, k, v, radius, keep, also, dropout)
     return y.unflatten(0, (b, stride)).transpose(1, 2).flatten(1, 2)[:, :t]
 
 
@@ -107,33 +116,33 @@ class WindowAttention(SelfAttention):
         self.radius, self.stride = radius, stride
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, causal: bool) -> Tensor:
-        both_ways(causal, "a sliding window")
-        return dilated_attend(q, k, v, self.radius, self.stride, keep, self.rate)
+        refuse_causal(causal, "a sliding window")
+        return dilated_attend(q, k, v, self.radius, self.stride, keep, dropout=self.rate)
 
 
 class GlobalWindow(SelfAttention):
-    """A window and global tokens, with the same projections for both (MF 35.5).
+    """A window, dilated with a stride, and global tokens, with the same projections for both (MF 35.5).
 
     `mask` (b, 1, 1, t) is 0 for padding, 1 for a token, 2 for a global token.
     """
 
-    def __init__(self, width: int, heads: int, radius: int, dropout: float = 0.0):
+    def __init__(self, width: int, heads: int, radius: int, dropout: float = 0.0, stride: int = 1):
         super().__init__(width, heads, dropout=dropout)
-        if radius < 0:
-            raise ValueError(f"radius {radius}; it is at least 0")
-        self.radius = radius
+        if radius < 0 or stride < 1:
+            raise ValueError(f"radius {radius} and stride {stride}; a radius is at least 0, a stride at least 1")
+        self.radius, self.stride = radius, stride
 
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:  # type: ignore[override]
-        both_ways(causal, "a sliding window")
+        refuse_causal(causal, "a sliding window")
         role = x.new_ones(x.shape[:2], dtype=torch.long) if mask is None else mask[:, 0, 0].long()
         q, k, v = (part(x).unflatten(-1, (self.heads, -1)) for part in (self.q, self.k, self.v))
         places, real = global_places(role == 2)
         if not places.shape[1]:
-            y = window_attend(q, k, v, self.radius, role == 1, dropout=self.rate)
+            y = dilated_attend(q, k, v, self.radius, self.stride, role == 1, dropout=self.rate)
             return self.out(y.flatten(-2))
         row = torch.arange(len(x), device=x.device)[:, None]
         also = Everywhere(k[row, places], v[row, places], real)
-        y = window_attend(q, k, v, self.radius, role == 1, also, self.rate)
+        y = dilated_attend(q, k, v, self.radius, self.stride, role == 1, also, self.rate)
         q, k, v = self.for_global(x, x[row, places])
         found = attend(q, k, v, mask=(role > 0)[:, None, None], dropout=self.rate)
         y = y.index_put((row.expand_as(places)[real], places[real]), found[real])

@@ -36,7 +36,7 @@ class Layer(NamedTuple):
     causal: bool
     """There are only the new tokens, and none is padding: each sees those up to itself"""
 
-    def written(self) -> Tensor | None:
+    def write_mask(self) -> Tensor | None:
         """The mask, also where it is causal."""
         t = self.new.shape[3]
         return self.new.new_full((1, 1, t, t), -math.inf).triu(1) if self.causal else self.mask

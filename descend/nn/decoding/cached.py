@@ -29,12 +29,13 @@ from descend.nn.decoding.cache import Cache, Layer
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
+from descend.nn.residual import add_parallel, add_post_norm, add_pre_norm
 
 ACTIVATIONS: dict[type[nn.Module], str] = {GELUTanh: "gelu-tanh", nn.GELU: "gelu", nn.SiLU: "silu", nn.ReLU: "relu"}
 Angles = tuple[Tensor, Tensor] | None
 
 
-def norm_of(norm: nn.Module) -> Norm:
+def read_norm(norm: nn.Module) -> Norm:
     """The numbers of a layer norm or an RMS norm."""
     if isinstance(norm, nn.RMSNorm) and norm.eps is not None:
         return Norm(norm.weight.detach(), None, norm.eps)
@@ -43,17 +44,17 @@ def norm_of(norm: nn.Module) -> Norm:
     raise ValueError(f"a {type(norm).__name__} cannot be decoded with, only LayerNorm and RMSNorm (with its eps given)")
 
 
-def map_of(linear: nn.Linear) -> Map:
+def read_map(linear: nn.Linear) -> Map:
     if type(linear) is not nn.Linear:  # an adapter around it would be lost
         raise ValueError(f"a {type(linear).__name__} cannot be decoded with: merge it into a plain nn.Linear first")
     return Map(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
 
 
-def projections(attn: CausalSelfAttention | Attention) -> list[Map]:
+def read_projections(attn: CausalSelfAttention | Attention) -> list[Map]:
     """Q, K and V; where they are one matrix, its thirds."""
     if isinstance(attn, Attention):
-        return [map_of(m) for m in (attn.q, attn.k, attn.v)]
-    w, b = map_of(attn.qkv)
+        return [read_map(m) for m in (attn.q, attn.k, attn.v)]
+    w, b = read_map(attn.qkv)
     return [Map(*part) for part in zip(w.chunk(3), (None,) * 3 if b is None else b.chunk(3), strict=True)]
 
 
@@ -67,8 +68,8 @@ class DecodingBlock:
 
     def __init__(self, norm_1: nn.Module, attn: CausalSelfAttention | Attention, norm_2: nn.Module, mlp: nn.Module):
         self.norm_1, self.norm_2, self.mlp = norm_1, norm_2, mlp
-        self.q, self.k, self.v = projections(attn)
-        self.out, self.heads = map_of(attn.out), attn.heads
+        self.q, self.k, self.v = read_projections(attn)
+        self.out, self.heads = read_map(attn.out), attn.heads
         self.scale = attn.scale if isinstance(attn, Attention) else None
         self.size = self.turned = len(self.q.w) // attn.heads
         self.kv_heads = len(self.k.w) // self.size
@@ -79,8 +80,8 @@ class DecodingBlock:
         mlp = self.mlp
         if self.scale or not isinstance(mlp, GatedMLP | MLP) or type(mlp.activation) not in ACTIVATIONS:
             return None
-        gate = map_of(mlp.gate) if isinstance(mlp, GatedMLP) else None
-        norms, up, down = (norm_of(self.norm_1), norm_of(self.norm_2)), map_of(mlp.up), map_of(mlp.down)
+        gate = read_map(mlp.gate) if isinstance(mlp, GatedMLP) else None
+        norms, up, down = (read_norm(self.norm_1), read_norm(self.norm_2)), read_map(mlp.up), read_map(mlp.down)
         return Weights(*norms, self.q, self.k, self.v, self.out, gate, up, down), ACTIVATIONS[type(mlp.activation)]
 
     def attend(self, n: Tensor, layer: Layer, angles: Angles) -> Tensor:
@@ -98,8 +99,11 @@ class DecodingBlock:
         return F.linear(y.transpose(1, 2).flatten(-2), *self.out)
 
     def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
-        x = x + self.attend(self.norm_1(x), layer, angles)
-        return x + self.mlp(self.norm_2(x))
+        return self.wire(x, lambda n: self.attend(n, layer, angles))
+
+    def wire(self, x: Tensor, attention: Callable[[Tensor], Tensor]) -> Tensor:
+        """The block around its attention, as the model wires it."""
+        return add_pre_norm(x, self.norm_1, attention, self.norm_2, self.mlp)
 
 
 class PostNormBlock(DecodingBlock):
@@ -108,10 +112,8 @@ class PostNormBlock(DecodingBlock):
     def weights(self) -> None:
         return None
 
-    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
-        x = self.norm_1(x + self.attend(x, layer, angles))
-        out: Tensor = self.norm_2(x + self.mlp(x))
-        return out
+    def wire(self, x: Tensor, attention: Callable[[Tensor], Tensor]) -> Tensor:
+        return add_post_norm(x, self.norm_1, attention, self.norm_2, self.mlp)
 
 
 class ParallelBlock(DecodingBlock):
@@ -120,9 +122,8 @@ class ParallelBlock(DecodingBlock):
     def weights(self) -> None:
         return None
 
-    def __call__(self, x: Tensor, layer: Layer, angles: Angles) -> Tensor:
-        n = self.norm_1(x)
-        return x + self.attend(n, layer, angles) + self.mlp(n)
+    def wire(self, x: Tensor, attention: Callable[[Tensor], Tensor]) -> Tensor:
+        return add_parallel(x, self.norm_1, attention, self.mlp)
 
 
 class Ends(NamedTuple):
@@ -147,15 +148,15 @@ class CachedDecoder:
         self.ends, self.blocks, self.rope, self.window = ends, blocks, rope, window
         self.trained, self.context = context, context if rope is None else rope.reach(context)
         self.head = ends.unembedding.detach()
-        self.native = self.compiled()
+        self.native = self.find_native()
 
-    def compiled(self) -> NativeStep | None:
+    def find_native(self) -> NativeStep | None:
         """The compiled step, where there is one for such blocks."""
         found = [weights for block in self.blocks if (weights := block.weights()) is not None]
         if len(found) < len(self.blocks):
             return None
         parts = [weights for weights, _ in found]
-        native = NativeStep(parts, norm_of(self.ends.norm), Map(self.head, None), self.blocks[0].heads, found[0][1])
+        native = NativeStep(parts, read_norm(self.ends.norm), Map(self.head, None), self.blocks[0].heads, found[0][1])
         return native if native.usable else None
 
     @torch.inference_mode()

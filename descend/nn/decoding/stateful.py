@@ -3,7 +3,8 @@
     begin(tokens, pad) -> logits, state        step(tokens, state) -> logits, state        take(state, rows) -> state
 
 What a state is, only the model knows: h and c of an LSTM, what a decoder may look at, the memory of a Mamba block.
-`right` moves the padding of prompts behind them, where a recurrent net does not arrive. Dropout is off while it writes.
+`pad_right` moves the padding of prompts behind them, where a recurrent net does not arrive. Dropout is off while it
+writes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from descend.nn.decoding.with_source import ANY_LENGTH, evaluating
+from descend.nn.decoding.with_source import ANY_LENGTH, evaluate_only
 
 State = TypeVar("State")
 
@@ -36,14 +37,14 @@ class StatefulDecoder(Generic[State]):
     @torch.inference_mode()
     def start(self, tokens: Tensor, pad: Tensor, length: int) -> Tensor:
         """Read the prompts (b, t), whose first `pad[b]` tokens are padding; logits (b, v) after each."""
-        with evaluating(self.model):
+        with evaluate_only(self.model):
             logits, self.state = self.begin(tokens, pad)
         return logits
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token (b,) of each row; logits (b, v) of the token after it."""
-        with evaluating(self.model):
+        with evaluate_only(self.model):
             logits, self.state = self.advance(tokens, self.state)
         return logits
 
@@ -53,7 +54,7 @@ class StatefulDecoder(Generic[State]):
         self.state = self.take(self.state, rows)
 
 
-def right(tokens: Tensor, pad: Tensor) -> tuple[Tensor, Tensor]:
+def pad_right(tokens: Tensor, pad: Tensor) -> tuple[Tensor, Tensor]:
     """Prompts (b, t) padded on the left by `pad` (b) -> padded on the right, and their lengths."""
     t = tokens.shape[1]
     shift = (torch.arange(t, device=tokens.device) + pad[:, None]) % t

@@ -39,12 +39,12 @@ class Target(NamedTuple):
     """(t, s) -> what is added to the scores of the self-attention (1, h, t, s)"""
 
 
-def keys_of(attn: Attention, x: Tensor) -> Tensor:
+def project_keys(attn: Attention, x: Tensor) -> Tensor:
     """Keys and values (2, b, h, s, k) of x (b, s, d)."""
     return torch.stack([attn.k(x), attn.v(x)]).unflatten(-1, (-1, attn.head_size)).transpose(2, 3)
 
 
-def query(attn: Attention, x: Tensor, kv: Tensor | tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+def attend_to_kept(attn: Attention, x: Tensor, kv: Tensor | tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
     """Attention from x (b, t, d) to keys and values that are there already: each (b, h, s, k)."""
     q = attn.q(x).unflatten(-1, (-1, attn.head_size))
     k, v = (part.transpose(1, 2) for part in kv)
@@ -84,7 +84,7 @@ class SourceDecoder:
         attn = self.target.layers[0].attn
         shape = len(self.target.layers), 2, len(tokens), attn.k.out_features // attn.head_size, length, attn.head_size
         self.cache = Cache(self.memory.new_zeros(shape), pad if pad.any() else None)
-        self.source = SourceCache([keys_of(layer.cross, self.memory) for layer in self.target.layers], self.seen)
+        self.source = SourceCache([project_keys(layer.cross, self.memory) for layer in self.target.layers], self.seen)
         return self.read(tokens)
 
     @torch.inference_mode()
@@ -99,10 +99,10 @@ class SourceDecoder:
         self.source.reorder(rows)
 
     def read(self, tokens: Tensor) -> Tensor:
-        with evaluating(self.model):
+        with evaluate_only(self.model):
             y = self.target.embed(tokens, self.cache.positions(tokens.shape[1]))
             rooms = self.cache.extend(tokens.shape[1])
-            mask = self.mask(tokens.shape[1], rooms[0].written())
+            mask = self.mask(tokens.shape[1], rooms[0].write_mask())
             for layer, room, kv in zip(self.target.layers, rooms, self.source.kv, strict=True):
                 y = self.layer(layer, y, room, mask, kv)
             return self.target.finish(y[:, -1])
@@ -116,17 +116,17 @@ class SourceDecoder:
 
     def layer(self, layer: DecoderLayer, y: Tensor, room: Layer, mask: Tensor | None, kv: Tensor) -> Tensor:
         def written(y: Tensor) -> Tensor:
-            room.new.copy_(keys_of(layer.attn, y))
-            return query(layer.attn, y, (room.k, room.v), mask)
+            room.new.copy_(project_keys(layer.attn, y))
+            return attend_to_kept(layer.attn, y, (room.k, room.v), mask)
 
         y = layer.add_1(y, written)
-        y = layer.add_2(y, lambda y: query(layer.cross, y, kv, self.source.mask))
+        y = layer.add_2(y, lambda y: attend_to_kept(layer.cross, y, kv, self.source.mask))
         y = layer.add_3(y, layer.mlp)
         return y
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def evaluate_only(model: nn.Module) -> Iterator[None]:
     """The model in evaluation mode, and afterwards in the mode that it was in."""
     training = model.training
     if training:

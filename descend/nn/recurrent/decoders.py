@@ -18,7 +18,7 @@ Systems: rnn-encoder-decoder, rnn-attention-decoder
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -79,7 +79,7 @@ class Multiplicative(Dot):
         self.w = nn.Linear(width, width, bias=False)
 
     def keys(self, h: Tensor) -> Tensor:
-        return cast("Tensor", self.w(h))
+        return self.w(h)
 
 
 class Additive(nn.Module):
@@ -92,10 +92,10 @@ class Additive(nn.Module):
         self.v = nn.Linear(width, 1, bias=False)
 
     def keys(self, h: Tensor) -> Tensor:
-        return cast("Tensor", self.u(h))
+        return self.u(h)
 
     def forward(self, s: Tensor, keys: Tensor) -> Tensor:
-        return cast("Tensor", self.v((self.w(s)[:, :, None] + keys[:, None]).tanh())[..., 0])
+        return self.v((self.w(s)[:, :, None] + keys[:, None]).tanh())[..., 0]
 
 
 SCORES: dict[str, type[Dot | Additive]] = {
@@ -159,7 +159,7 @@ class Attending(nn.Module):
 
     def out(self, c: Tensor, s: Tensor) -> Tensor:
         """tanh(W [c_t; s_t])"""
-        return cast("Tensor", self.join(torch.cat([c, s], dim=-1)).tanh())
+        return self.join(torch.cat([c, s], dim=-1)).tanh()
 
 
 class Current(Attending):

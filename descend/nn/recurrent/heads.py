@@ -14,7 +14,6 @@ Systems: rnn-task-heads, att-blstm
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +30,7 @@ class LastState(nn.Module):
         self.out = nn.Linear(width, outputs)
 
     def forward(self, h: Tensor, last: Tensor, lengths: Tensor) -> Tensor:
-        return cast("Tensor", self.out(last))
+        return self.out(last)
 
 
 class EachStep(nn.Module):
@@ -42,7 +41,7 @@ class EachStep(nn.Module):
         self.out = nn.Linear(width, outputs)
 
     def forward(self, h: Tensor, last: Tensor, lengths: Tensor) -> Tensor:
-        return cast("Tensor", self.out(h))
+        return self.out(h)
 
 
 class AttentionPool(nn.Module):
@@ -60,7 +59,7 @@ class AttentionPool(nn.Module):
 
     def forward(self, h: Tensor, last: Tensor, lengths: Tensor) -> Tensor:
         pooled = torch.einsum("bt,btd->bd", self.weights(h, lengths), h).tanh()
-        return cast("Tensor", self.out(pooled))
+        return self.out(pooled)
 
 
 class FromVector(nn.Module):
@@ -76,4 +75,4 @@ class FromVector(nn.Module):
     def forward(self, x: Tensor, symbols: Tensor) -> Tensor:
         state = self.layers.start(len(x))
         state = torch.cat([self.first(x)[None, None], state[1:]])  # an LSTM's c⁽⁰⁾ stays 0
-        return cast("Tensor", self.out(self.layers(self.embed(symbols), state)[0]))
+        return self.out(self.layers(self.embed(symbols), state)[0])

@@ -15,7 +15,7 @@ Systems: state-space-layer, mamba
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -86,7 +86,7 @@ class Selective(nn.Module):
         delta, b, c = self.chosen(x)
         y, h = selective(x, delta, -self.a_log.exp(), b, c)
         out = self.out_proj((y + self.d * x) * F.silu(z))
-        return cast("Tensor", out), Remembered(padded[..., padded.shape[-1] - kept :], h)
+        return out, Remembered(padded[..., padded.shape[-1] - kept :], h)
 
     def step(self, u: Tensor, past: Remembered) -> tuple[Tensor, Remembered]:
         """One more input (b, width)."""
@@ -95,7 +95,7 @@ class Selective(nn.Module):
         x = F.silu(self.conv(window)[..., 0])
         delta, b, c = self.chosen(x)
         y, h = selective_step(past.h, x, delta, -self.a_log.exp(), b, c)
-        return cast("Tensor", self.out_proj((y + self.d * x) * F.silu(z))), Remembered(window[..., 1:], h)
+        return self.out_proj((y + self.d * x) * F.silu(z)), Remembered(window[..., 1:], h)
 
     def chosen(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Δ, B and C: the input decides what is written, what is forgotten and what is read."""

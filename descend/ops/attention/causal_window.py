@@ -28,5 +28,5 @@ def window_entries(t: int, keys: int) -> int:
 
 
 def reach(layers: int, keys: int) -> int:
-    """How many positions back a text is heard after so many layers."""
+    """How many positions back a text is heard after this many layers."""
     return layers * (keys - 1)

@@ -12,7 +12,8 @@ the values; scores multiplied by a growing factor give the value of the best key
 This is the form to read and to check by hand: it returns A. `nn.attention.multi_head` is the fast form, proven equal.
 A mask says True where a query may look. The books also write it as M with 0 and -inf: `additive` makes that.
 
-Errata, and the form taken here: padding masks KEYS only (MF-B.72 masks queries too, whose rows become NaN); the causal
+Errata, and the form taken here: padding masks KEYS only (MF-B.72 masks queries too, whose rows become 0/0); a row that
+may look nowhere, such as that of a text of padding alone, is 0, forward and backward, in every form; the causal
 mask lets position i see j ≤ i (S940-DLD.71 prints it reversed); attention is not homogeneous in X (VOM 9.8 says it is).
 
 Systems: scaled-dot-product-attention, unscaled-self-attention, causal-mask, padding-mask, qkv-soft-attention
@@ -56,8 +57,12 @@ def hard_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def weigh(s: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """O = softmax(S + M) V for any scores S, and the weights A."""
-    a = (s if mask is None else s + additive(mask, s.dtype)).softmax(dim=-1)
+    """O = softmax(S + M) V for any scores S, and the weights A; a query that may look nowhere has A = 0 and O = 0."""
+    if mask is None:
+        a = s.softmax(dim=-1)
+    else:
+        nowhere = ~mask.any(dim=-1, keepdim=True)
+        a = (s + additive(mask | nowhere, s.dtype)).softmax(dim=-1).masked_fill(nowhere, 0)
     return a @ v, a
 
 

@@ -115,7 +115,7 @@ def pairs(mask: Tensor) -> int:
 
 
 def reach(mask: Tensor, layers: int) -> Tensor:
-    """Which input can change which output after so many layers: the boolean power of the pattern."""
+    """Which input can change which output after this many layers: the boolean power of the pattern."""
     found = torch.eye(mask.shape[-1], dtype=torch.float64).expand(mask.shape)
     for _ in range(layers):
         found = ((mask.double() @ found) > 0).double()

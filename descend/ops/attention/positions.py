@@ -59,7 +59,7 @@ def sinusoidal_from_one(i: Tensor, width: int, base: float = BASE) -> Tensor:
 
 
 def wavelengths(omega: Tensor) -> Tensor:
-    """λ = 2π / ω: after so many positions a band repeats."""
+    """λ = 2π / ω: after this many positions a band repeats."""
     return 2 * math.pi / omega
 
 

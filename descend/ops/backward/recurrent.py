@@ -53,7 +53,7 @@ class Passed(NamedTuple):
     b_h: Tensor
 
 
-def delayed(h: Tensor, h_0: Tensor) -> Tensor:
+def delay(h: Tensor, h_0: Tensor) -> Tensor:
     """h⁽ᵗ⁻¹⁾ at every t: (…, t, h)"""
     return torch.cat([h_0.unsqueeze(-2), h[..., :-1, :]], dim=-2)
 
@@ -87,7 +87,7 @@ def rnn_backward(
     return Passed(
         delta_h,
         torch.stack(arrived[::-1], dim=-2),
-        outer_sum(delta_h, delayed(h, h_0)),
+        outer_sum(delta_h, delay(h, h_0)),
         outer_sum(delta_h, x),
         delta_h.reshape(-1, delta_h.shape[-1]).sum(0),
     )
@@ -161,6 +161,6 @@ def lstm_backward(x: Tensor, start: Memory, steps: list[Opened], w: Gates, g: Te
         rows.append((dh, dc, gates))
     dh_all, dc_all, gates_all = (torch.stack(part[::-1], dim=-2) for part in zip(*rows, strict=True))
     h = torch.stack([s.h for s in steps], dim=-2)
-    read = torch.cat([delayed(h, start.h), x], dim=-1)
+    read = torch.cat([delay(h, start.h), x], dim=-1)
     b = gates_all.reshape(-1, 4 * size).sum(0)
     return LSTMPassed(dh_all, dc_all, gates_all, outer_sum(gates_all, read), b, dh_next, dc_next)

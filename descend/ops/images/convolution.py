@@ -59,7 +59,7 @@ def each(size: Size, axes: int) -> tuple[int, ...]:
     return found
 
 
-def padded(x: Tensor, padding: Size, axes: int, value: float = 0.0) -> Tensor:
+def pad_axes(x: Tensor, padding: Size, axes: int, value: float = 0.0) -> Tensor:
     """P values on both sides of each of the last axes."""
     sides = [p for p in reversed(each(padding, axes)) for _ in range(2)]
     return F.pad(x, sides, value=value) if any(sides) else x
@@ -67,7 +67,7 @@ def padded(x: Tensor, padding: Size, axes: int, value: float = 0.0) -> Tensor:
 
 def windows(x: Tensor, kernel: Size, axes: int, slide: Slide = ONE_BY_ONE, value: float = 0.0) -> Tensor:
     """Every window of the last axes: (.., n_1 .. n_N) -> (.., o_1 .. o_N, K_1 .. K_N), a view of padded x."""
-    x = padded(x, slide.padding, axes, value)
+    x = pad_axes(x, slide.padding, axes, value)
     sizes = zip(each(kernel, axes), each(slide.stride, axes), each(slide.dilation, axes), strict=True)
     first = x.dim() - axes
     for axis, (k, s, d) in enumerate(sizes, first):
@@ -117,7 +117,7 @@ def correlation_at(x: Tensor, k: Tensor, n: int) -> Tensor:
 def layer(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
     """x (b, C_in, n..), w (C_out, C_in/G, K..), b (C_out) -> (b, C_out, o..): the readable form."""
     axes = w.dim() - 2
-    seen, kernels = grouped(windows(x, w.shape[2:], axes, slide), w, slide.groups)
+    seen, kernels = split_groups(windows(x, w.shape[2:], axes, slide), w, slide.groups)
     seen, kernels = seen.flatten(-axes), kernels.flatten(3)
     return with_bias(torch.einsum("bgc...u,gocu->bgo...", seen, kernels).flatten(1, 2), b)
 
@@ -125,13 +125,13 @@ def layer(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_O
 def layer_by_columns(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
     """The same by im2col: columns (b, G, C_in/G · K.., positions), kernels (G, C_out/G, C_in/G · K..)."""
     axes = w.dim() - 2
-    seen, kernels = grouped(windows(x, w.shape[2:], axes, slide), w, slide.groups)
+    seen, kernels = split_groups(windows(x, w.shape[2:], axes, slide), w, slide.groups)
     places = seen.shape[3 : 3 + axes]
     columns = seen.flatten(-axes).flatten(3, -2).transpose(-2, -1).flatten(2, 3)
     return with_bias((kernels.flatten(2) @ columns).flatten(1, 2).unflatten(-1, places), b)
 
 
-def grouped(seen: Tensor, w: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+def split_groups(seen: Tensor, w: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     """The channel axis of windows (b, C_in, ..) and of kernels (C_out, ..), cut into groups."""
     channels, filters = seen.shape[1], w.shape[0]
     if channels % groups or filters % groups or channels // groups != w.shape[1]:
@@ -149,7 +149,7 @@ def backward(x: Tensor, w: Tensor, g: Tensor, slide: Slide = ONE_BY_ONE) -> tupl
     ∂w[o, c, u] = Σ_i g[o, i] x[c, i S + u D − P]      ∂x = Mᵀ g      ∂b[o] = Σ_i g[o, i]
     """
     axes = w.dim() - 2
-    seen, _ = grouped(windows(x, w.shape[2:], axes, slide), w, slide.groups)
+    seen, _ = split_groups(windows(x, w.shape[2:], axes, slide), w, slide.groups)
     given = g.unflatten(1, (slide.groups, -1)).flatten(3)
     of_w = torch.einsum("bgcpu,bgop->gocu", seen.flatten(-axes).flatten(3, -2), given).reshape(w.shape)
     of_x = (g.flatten(1) @ matrix(w, x.shape[2:], slide)).view(x.shape)

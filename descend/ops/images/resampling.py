@@ -100,16 +100,16 @@ def bilinear_kernel(factor: int, dtype: torch.dtype = torch.float32) -> Tensor:
 # Transposed convolution
 
 
-def transposed(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
+def transposed_convolution(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
     """x (b, C_in, n..), w (C_in, C_out/G, K..) -> (b, C_out, n'..): each pixel writes its patch, overlaps summed."""
     size = transposed_size(x.shape[2:], w.shape[2:], slide)
     y = x.flatten(1) @ matrix(w, size, slide)  # M of the convolution that maps y's size to x's
     return with_bias(y.view(x.shape[0], -1, *size), b)
 
 
-def transposed_averaged(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
-    """As `transposed`, with the mean of the patches that overlap instead of their sum."""
-    return with_bias(transposed(x, w, None, slide) / overlaps(x.shape[2:], w.shape[2:], slide, x.dtype), b)
+def averaged_transposed_convolution(x: Tensor, w: Tensor, b: Tensor | None = None, slide: Slide = ONE_BY_ONE) -> Tensor:
+    """As `transposed_convolution`, with the mean of the patches that overlap instead of their sum."""
+    return with_bias(transposed_convolution(x, w, None, slide) / overlaps(x.shape[2:], w.shape[2:], slide, x.dtype), b)
 
 
 def overlaps(
@@ -119,7 +119,7 @@ def overlaps(
     axes = len(size)
     one = slide._replace(groups=1)
     taps = torch.ones(1, 1, *each(kernel, axes), dtype=dtype)
-    return transposed(torch.ones(1, 1, *size, dtype=dtype), taps, None, one)[0, 0].clamp_min(1)
+    return transposed_convolution(torch.ones(1, 1, *size, dtype=dtype), taps, None, one)[0, 0].clamp_min(1)
 
 
 def transposed_size(size: Sequence[int], kernel: Size, slide: Slide = ONE_BY_ONE) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ def standardize(x: Tensor, mu: Tensor, sigma: Tensor) -> Tensor:
     return (x - mu) / sigma
 
 
-def cumulated(z: Tensor) -> Tensor:
+def cumulative(z: Tensor) -> Tensor:
     """Φ(z) = P(Z ≤ z)."""
     return (1 + torch.erf(z / math.sqrt(2))) / 2
 
@@ -83,5 +83,5 @@ def distance_of_sample(x: Tensor, mu: Tensor, sigma: Tensor) -> Tensor:
 
 def _largest_gap(p: Tensor, z: Tensor) -> Tensor:
     """max |F − Φ| for steps of height p at rising z; before and after each step, because F jumps there."""
-    after, phi = p.cumsum(-1), cumulated(z)
+    after, phi = p.cumsum(-1), cumulative(z)
     return torch.maximum((after - phi).abs(), (after - p - phi).abs()).max()

@@ -94,12 +94,12 @@ def expectation(x: Tensor, p: Tensor) -> Tensor:
     return expectation_terms(x, p).sum(-1)
 
 
-def signed_spread(x: Tensor, p: Tensor) -> Tensor:
+def mean_deviation(x: Tensor, p: Tensor) -> Tensor:
     """E[X − E X]: always 0, so it measures nothing."""
     return expectation(x - expectation(x, p).unsqueeze(-1), p)
 
 
-def absolute_spread(x: Tensor, p: Tensor) -> Tensor:
+def mean_absolute_deviation(x: Tensor, p: Tensor) -> Tensor:
     """E|X − E X|: a measure, but not smooth."""
     return expectation((x - expectation(x, p).unsqueeze(-1)).abs(), p)
 
@@ -127,7 +127,7 @@ def probability(event: Tensor, p: Tensor) -> Tensor:
     return p[event].sum()
 
 
-def given(a: Tensor, b: Tensor, p: Tensor) -> Tensor:
+def conditional(a: Tensor, b: Tensor, p: Tensor) -> Tensor:
     """P(A|B) = P(A and B) / P(B)."""
     whole = probability(b, p)
     if whole == 0:

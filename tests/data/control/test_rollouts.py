@@ -7,6 +7,7 @@ from torch import Tensor
 
 from descend.data.control.environments import Environments
 from descend.data.control.rollouts import Rollouts
+from descend.data.streams.arrays import generator
 from descend.ops.actions import Categorical
 from tests.data.control.test_environments import through_json
 from tests.data.control.test_replay import same
@@ -82,3 +83,15 @@ def test_the_stream_goes_on_to_the_bit() -> None:
     torch.manual_seed(2)
     assert all(same(a, next(other)) for a in following)
     assert one.envs.finished == other.envs.finished
+
+
+def test_draws_are_counted_from_zero_and_decide_the_random_numbers() -> None:
+    drawn = []
+
+    def act(observation: Tensor, generator: torch.Generator) -> Tensor:
+        drawn.append(torch.rand(1, generator=generator).item())
+        return torch.zeros(len(observation), dtype=torch.long)
+
+    rollouts = Rollouts(Environments("Counter-v0", 2, seed=4), act, whole, length=1)
+    assert [next(rollouts)["draw"].tolist() for _ in range(3)] == [[0, 0], [1, 1], [2, 2]]
+    assert drawn == [torch.rand(1, generator=generator(4, draw)).item() for draw in range(3)]

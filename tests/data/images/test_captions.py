@@ -80,7 +80,7 @@ def test_a_list_of_files(tmp_path: Path) -> None:
     lines = []
     for i in range(20):
         Image.new("RGB", (20 + i, 16), (10 * i, 0, 255)).save(tmp_path / f"{i}.png")
-        lines.append({"image": f"{i}.png", "caption": f"picture number {i}"})
+        lines.append({"image": f"{i}.png", "caption": f"image number {i}"})
     path = tmp_path / "pairs.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in lines))
     parts = Captions(path=str(path), size=8).read()
@@ -100,7 +100,7 @@ def test_pixels() -> None:
     assert pixels(torch.tensor([0, 255], dtype=torch.uint8)).tolist() == [-1.0, 1.0]
 
 
-def test_black_and_white_pictures_have_captions_without_colours() -> None:
+def test_black_and_white_images_have_captions_without_colours() -> None:
     parts = Captions(size=16, count=300).read()
     train, valid = parts.train, parts.valid
     grey = (train.x.amax(1) - train.x.amin(1)).flatten(1).amax(1) == 0

@@ -11,11 +11,11 @@ from PIL import Image
 from scipy.fft import dctn
 from sklearn.datasets import load_sample_image
 
-from descend.data.images import check as picture_check
-from descend.data.images import files as picture_files
-from descend.data.images import fingerprint as picture_hash
+from descend.data.images import check as image_check
+from descend.data.images import files as image_files
+from descend.data.images import fingerprint
 from descend.data.images.check import check
-from descend.data.images.files import listed
+from descend.data.images.files import list_image_files
 from descend.data.images.fingerprint import fingerprints, near, same_bytes
 from descend.errors import Mistake
 from tests.data.photos import folder, pixels, save
@@ -31,18 +31,18 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that are looked at from now on."""
     seen: list[Path] = []
-    real = picture_check._look
+    real = image_check._look
 
     def look(path: Path) -> Any:
         seen.append(path)
         return real(path)
 
-    monkeypatch.setattr(picture_check, "_look", look)
+    monkeypatch.setattr(image_check, "_look", look)
     return seen
 
 
 def test_the_second_start_opens_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = listed(folder(tmp_path))[0]
+    paths = list_image_files(folder(tmp_path))[0]
     seen = counted(monkeypatch)
     first = check(paths, tmp_path)
     assert len(seen) == 18
@@ -59,9 +59,9 @@ def test_the_second_start_opens_only_what_is_new(tmp_path: Path, monkeypatch: py
 
 
 def test_a_damaged_memory_is_no_harm(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = listed(folder(tmp_path))[0]
+    paths = list_image_files(folder(tmp_path))[0]
     first = check(paths, tmp_path)
-    [kept] = (cache / "descend" / "pictures").iterdir()
+    [kept] = (cache / "descend" / "images").iterdir()
     kept.write_bytes(kept.read_bytes()[:100])
     assert np.array_equal(check(paths, tmp_path).hash, first.hash)
     monkeypatch.setenv("XDG_CACHE_HOME", str(paths[0]))  # a file: nothing can be written below it
@@ -73,13 +73,13 @@ def test_the_first_broken_file_is_named_and_the_others_counted(tmp_path: Path) -
     (root / "dog" / "0.png").write_bytes(b"")
     data = (root / "owl" / "3.png").read_bytes()
     (root / "owl" / "3.png").write_bytes(data[: len(data) - 200])
-    with pytest.raises(Mistake, match=r"dog/0.png cannot be read as a picture \(the file is empty\).*\(1 more cannot"):
-        check(listed(root)[0], root)
+    with pytest.raises(Mistake, match=r"dog/0.png cannot be read as an image \(the file is empty\).*\(1 more cannot"):
+        check(list_image_files(root)[0], root)
 
 
-def test_huge_pictures_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_images_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path / "bomb.png", np.zeros((40, 50), np.uint8))
-    monkeypatch.setattr(picture_files, "MOST_PIXELS", 1999)
+    monkeypatch.setattr(image_files, "MOST_PIXELS", 1999)
     with pytest.raises(Mistake, match=r"bomb.png has 2,000 pixels, more than 1,999"):
         check([tmp_path / "bomb.png"], tmp_path)
     for limit in (900, 1500):  # Pillow raises at twice its limit and only warns at the limit; both stop us
@@ -88,7 +88,7 @@ def test_huge_pictures_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             check([tmp_path / "bomb.png"], tmp_path)
 
 
-def test_sizes_are_those_of_the_upright_picture(tmp_path: Path) -> None:
+def test_sizes_are_those_of_the_upright_image(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.fromarray(pixels(0, 24, 32)).save(tmp_path / "a.jpg", exif=exif)
@@ -99,8 +99,8 @@ def test_sizes_are_those_of_the_upright_picture(tmp_path: Path) -> None:
 
 def test_fingerprints_are_the_signs_of_the_slow_waves() -> None:
     grey = np.stack([pixels(seed, 32, 32, 1) for seed in range(5)])
-    for picture, bits in zip(grey, fingerprints(grey), strict=True):
-        waves = dctn(picture.astype(float), norm=None)[:9, :9] / 4
+    for image, bits in zip(grey, fingerprints(grey), strict=True):
+        waves = dctn(image.astype(float), norm=None)[:9, :9] / 4
         low = waves[:8, :8].flatten()
         low[0] = waves[8, 8]
         level = np.median(low) + np.abs(low).mean() / 20
@@ -118,7 +118,7 @@ def test_copies_are_found_and_strangers_are_not(tmp_path: Path) -> None:
     save(tmp_path / "4.png", 255 - a)
     for i in range(5, 40):
         save(tmp_path / f"{i:02d}.png", pixels(i + 100, 96, 128))
-    paths = listed(tmp_path)[0]
+    paths = list_image_files(tmp_path)[0]
     found = check(paths, tmp_path)
     copies = {paths.index(tmp_path / name) for name in ("0.png", "1.jpg", "2.png", "3.png")}
     pairs = near(found.hash, found.thumb)
@@ -146,5 +146,5 @@ def test_bands_find_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pairs is not None
     assert every
     assert [tuple(pair) for pair in pairs.tolist()] == every
-    monkeypatch.setattr(picture_hash, "MOST_PAIRS", 10)
+    monkeypatch.setattr(fingerprint, "MOST_PAIRS", 10)
     assert near(np.zeros(9, np.uint64), thumbs[:9]) is None

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from descend.data.images.digits import Digits, embedded
+from descend.data.images.digits import Digits, load_digits_split
 from descend.data.images.idx import write_idx
 from descend.data.images.idx_folder import idx_folder
 from descend.errors import Mistake
@@ -40,7 +40,7 @@ def write(folder: Path, suffix: str = "", **changes: np.ndarray | None) -> Path:
 
 
 def test_embedded_parts_are_the_whole_and_disjoint() -> None:
-    parts = embedded()
+    parts = load_digits_split()
     records = torch.cat([part.ids for part in (parts.train, parts.valid, parts.test)])
     assert sorted(records.tolist()) == list(range(1797))
     assert (len(parts.train.y), len(parts.valid.y), len(parts.test.y)) == (1258, 270, 269)
@@ -54,8 +54,8 @@ def test_embedded_parts_are_the_whole_and_disjoint() -> None:
 
 
 def test_the_cut_is_always_the_same() -> None:
-    assert torch.equal(embedded().test.ids, embedded().test.ids)
-    assert embedded().test.ids[:5].tolist() == Digits(size=16).read().test.ids[:5].tolist()
+    assert torch.equal(load_digits_split().test.ids, load_digits_split().test.ids)
+    assert load_digits_split().test.ids[:5].tolist() == Digits(size=16).read().test.ids[:5].tolist()
 
 
 def test_size() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from descend.data.images import few_images
-from descend.data.images.few_images import FewPictures, board
+from descend.data.images.few_images import FewImages, board
 from descend.errors import Mistake
 
 
@@ -20,11 +20,11 @@ def test_the_halves_share_colours_and_shapes_but_no_class() -> None:
 
 def test_few_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few_images, "SCENES", 480)
-    whole, few = FewPictures(each=0, size=12).read(), FewPictures(each=3, size=12).read()
+    whole, few = FewImages(each=0, size=12).read(), FewImages(each=3, size=12).read()
     assert len(few.labels) == 24
     assert few.labels[0] == "green circle"
     assert torch.bincount(few.train.y).tolist() == [3] * 24
     assert torch.equal(few.test.x, whole.test.x)
     assert len(whole.train.y) > 300
     with pytest.raises(Mistake, match=r"--data\.each -1"):
-        FewPictures(each=-1, size=12).read()
+        FewImages(each=-1, size=12).read()

@@ -1,4 +1,4 @@
-"""Picture files: conversions, orientation, limits, drafts, masks."""
+"""Image files: conversions, orientation, limits, drafts, masks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from descend.data.images import files as picture_files
-from descend.data.images.files import class_numbers, decode, decode_all, listed
+from descend.data.images import files as image_files
+from descend.data.images.files import class_numbers, decode, decode_all, list_image_files
 from descend.data.images.frame import Frame
 from descend.errors import Mistake
 from tests.data.photos import pixels, save
@@ -70,11 +70,11 @@ def test_a_draft_is_close_to_the_whole_decoding(tmp_path: Path) -> None:
     big = pixels(3, 600, 800)
     Image.fromarray(big).save(tmp_path / "a.jpg", quality=92)
     frame = Frame(32, 32, (32,))
-    whole = np.asarray(frame.of_picture(Image.open(tmp_path / "a.jpg")))
+    whole = np.asarray(frame.of_image(Image.open(tmp_path / "a.jpg")))
     assert np.abs(decode(tmp_path / "a.jpg", 3, frame).astype(int) - whole).mean() < 1
-    with picture_files.opened(tmp_path / "a.jpg") as picture:
-        picture.draft(None, (64, 64))
-        assert picture.size == (100, 75)  # an eighth, and still more than twice what is needed
+    with image_files.open_image(tmp_path / "a.jpg") as image:
+        image.draft(None, (64, 64))
+        assert image.size == (100, 75)  # an eighth, and still more than twice what is needed
 
 
 def test_many_files_in_threads_and_alone(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_listed(tmp_path: Path) -> None:
     save(tmp_path / "a.jpg", pixels(0))
     for name in ("notes.txt", ".hidden.png", "Thumbs.db"):
         (tmp_path / name).write_text("")
-    pictures, others = listed(tmp_path)
-    assert [p.name for p in pictures] == ["a.jpg", "x.PNG"]
+    images, others = list_image_files(tmp_path)
+    assert [p.name for p in images] == ["a.jpg", "x.PNG"]
     assert [p.name for p in others] == ["notes.txt"]
 
 
@@ -100,16 +100,16 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     good = save(tmp_path / "good.jpg", pixels(0, 200, 200)).read_bytes()
     files = {
         "empty.jpg": (b"", "the file is empty"),
-        "text.png": (b"no picture at all", "not a picture"),
+        "text.png": (b"no image at all", "not an image"),
         "short.jpg": (good[: len(good) // 2], "truncated"),
-        "page.png": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+        "page.png": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image"),
     }
     for name, (data, why) in files.items():
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(Mistake, match=rf"{name} cannot be read as a picture .*{why}") as caught:
+        with pytest.raises(Mistake, match=rf"{name} cannot be read as an image .*{why}") as caught:
             decode(tmp_path / name)
         assert "\n" not in str(caught.value)
-    monkeypatch.setattr(picture_files, "MOST_PIXELS", 39_999)
+    monkeypatch.setattr(image_files, "MOST_PIXELS", 39_999)
     with pytest.raises(Mistake, match=r"good.jpg has 40,000 pixels, more than 39,999"):
         decode(tmp_path / "good.jpg")
     with pytest.raises(Mistake, match=r"does not exist"):
@@ -127,5 +127,5 @@ def test_masks_are_numbers(tmp_path: Path) -> None:
     assert np.array_equal(class_numbers(tmp_path / "l.png"), numbers)
     assert np.array_equal(class_numbers(tmp_path / "i.png"), numbers.astype(int) * 1000)
     save(tmp_path / "c.png", pixels(0))
-    with pytest.raises(Mistake, match=r"c.png is a picture of mode RGB; a mask holds class numbers"):
+    with pytest.raises(Mistake, match=r"c.png is an image of mode RGB; a mask holds class numbers"):
         class_numbers(tmp_path / "c.png")

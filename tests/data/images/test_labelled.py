@@ -9,7 +9,15 @@ import pytest
 import torch
 from PIL import Image
 
-from descend.data.images.labelled import PREPROCESSOR, Images, Preprocessing, Splits, check_shares, resize, stratified
+from descend.data.images.labelled import (
+    PREPROCESSOR,
+    Images,
+    Preprocessing,
+    Splits,
+    check_shares,
+    resize,
+    split_by_class,
+)
 from descend.errors import Mistake
 from tests.close import close
 
@@ -26,21 +34,21 @@ def splits() -> Splits:
 def test_stratified_keeps_the_share_of_every_class() -> None:
     y = torch.cat([torch.zeros(100), torch.ones(40), torch.full((20,), 2)]).long()
     y = y[torch.randperm(160, generator=torch.Generator().manual_seed(0))]
-    test, valid, rest = stratified(y, (0.1, 0.25))
+    test, valid, rest = split_by_class(y, (0.1, 0.25))
     assert sorted(torch.cat([test, valid, rest]).tolist()) == list(range(160))
     assert [torch.bincount(y[part]).tolist() for part in (test, valid, rest)] == [[10, 4, 2], [25, 10, 5], [65, 26, 13]]
 
 
 def test_stratified_is_the_same_each_time_and_not_the_first_rows() -> None:
     y = torch.arange(60) % 3
-    first, again, other = (stratified(y, (0.5,), seed) for seed in (0, 0, 1))
+    first, again, other = (split_by_class(y, (0.5,), seed) for seed in (0, 0, 1))
     assert torch.equal(first[0], again[0])
     assert not torch.equal(first[0], other[0])
     assert first[0].tolist() != list(range(30))
 
 
 def test_a_lone_example_is_for_training() -> None:
-    test, valid, rest = stratified(torch.tensor([0, 0, 0, 0, 1]), (0.25, 0.25))
+    test, valid, rest = split_by_class(torch.tensor([0, 0, 0, 0, 1]), (0.25, 0.25))
     assert (len(test), len(valid), len(rest)) == (1, 1, 3)
     assert 4 in rest.tolist()
 

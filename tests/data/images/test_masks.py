@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from descend.data.images.masks import VOID, Masks, MasksInOrder, TrainingMasks, brought, folder, warped
+from descend.data.images.masks import VOID, Masks, MasksInOrder, TrainingMasks, brought, folder, warp_both
 from descend.data.images.warp import Warp
 from descend.data.streams.arrays import Shuffled
 from descend.data.toys.scenes import SHAPES
@@ -53,9 +53,9 @@ def test_a_folder_is_read_as_it_is(root: Path) -> None:
 def test_palettes_hold_numbers_and_255_is_no_class(root: Path) -> None:
     values = mask(3)
     values[0] = VOID
-    picture = Image.fromarray(values, mode="P")
-    picture.putpalette([10, 200, 30] * 256)
-    picture.save(root / "masks" / "p0.png")
+    image = Image.fromarray(values, mode="P")
+    image.putpalette([10, 200, 30] * 256)
+    image.save(root / "masks" / "p0.png")
     images, labels, _ = folder(root)
     assert images.y[0].tolist() == values.tolist()
     assert labels == ("0", "1", "2")
@@ -67,7 +67,7 @@ def test_black_and_white_are_two_classes(root: Path) -> None:
         Image.open(root / "images" / f"p{i}.png").convert("L").save(root / "images" / f"p{i}.png")
     images, labels, _ = folder(root)
     assert labels == ("0", "1")
-    assert images.x.shape == (6, 1, 8, 8)  # grey pictures keep their one channel
+    assert images.x.shape == (6, 1, 8, 8)  # grey images keep their one channel
     assert images.y[2].tolist() == (mask(2) > 0).astype(int).tolist()
 
 
@@ -90,7 +90,7 @@ def test_mistakes_name_the_file_and_the_fix(root: Path) -> None:
     said("p1.jpg: .jpg changes values")
     (root / "masks" / "p1.jpg").unlink()
     Image.new("RGB", (8, 8)).save(root / "masks" / "p1.png")
-    said("p1.png is a picture of mode RGB")
+    said("p1.png is an image of mode RGB")
     Image.fromarray(mask(1)).save(root / "masks" / "p1.png")
     Image.fromarray(mask(1)).save(root / "masks" / "more.png")
     said("masks/more.png has no image of the same name")
@@ -106,11 +106,11 @@ def test_folders_that_are_not_there(tmp_path: Path) -> None:
         folder(tmp_path)
     for part in ("images", "masks"):
         (tmp_path / part).mkdir()
-    with pytest.raises(Mistake, match="holds no picture"):
+    with pytest.raises(Mistake, match="holds no image"):
         folder(tmp_path)
 
 
-def test_pictures_of_several_sizes_need_a_size(root: Path) -> None:
+def test_images_of_several_sizes_need_a_size(root: Path) -> None:
     Image.new("RGB", (12, 10)).save(root / "images" / "p3.png")
     Image.fromarray(np.full((10, 12), 1, np.uint8)).save(root / "masks" / "p3.png")
     with pytest.raises(Mistake, match=r"p3.png is 10×12, but .*p0.png is 8×8; give --data.size"):
@@ -132,14 +132,14 @@ def test_the_mask_goes_where_the_image_goes() -> None:
     y = torch.randint(1, 5, (6, 5, 5), generator=random).repeat_interleave(6, 1).repeat_interleave(6, 2)
     x = y[:, None].float() / 5
     u = 2 * torch.rand(6, 4, generator=random) - 1
-    x_new, y_new = warped(x, y.to(torch.uint8), Warp(shift=0.1, turn=20.0, zoom=0.2), u)
+    x_new, y_new = warp_both(x, y.to(torch.uint8), Warp(shift=0.1, turn=20.0, zoom=0.2), u)
     inside = (y_new != VOID) & (x_new[:, 0] > 0)
     agree = ((x_new[:, 0] * 5 - y_new).abs() < 0.05)[inside]
     assert agree.float().mean() > 0.6  # the rest lies between two blocks
     assert (((x_new[:, 0] * 5 - y_new).abs() < 4) | ~inside).all()
     assert (y_new == VOID).any()
     assert set(y_new.unique().tolist()) <= {1, 2, 3, 4, VOID}
-    still, same = warped(x, y.to(torch.uint8), Warp(), u)
+    still, same = warp_both(x, y.to(torch.uint8), Warp(), u)
     assert torch.equal(same, y.to(torch.uint8))
     assert (still - x).abs().max() < 1e-5
 

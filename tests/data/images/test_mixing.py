@@ -22,6 +22,7 @@ Y = F.one_hot(torch.tensor([0, 1, 2, 0, 1, 2]), 3).float()
 PARTNER = torch.tensor([1, 2, 3, 4, 5, 0])
 
 
+@pytest.mark.system("mixup-and-cutmix", "mixup")
 def test_lambda_one_is_the_batch_itself() -> None:
     one, zero = torch.ones(B), torch.zeros(B)
     for mix in (mixup, lambda *a: cutmix(*a, torch.zeros(B, 2))):
@@ -33,12 +34,14 @@ def test_lambda_one_is_the_batch_itself() -> None:
         close(y, Y[PARTNER])
 
 
+@pytest.mark.system("mixup-and-cutmix", "mixup")
 def test_mixup_by_hand() -> None:
     x, y = mixup(X, Y, torch.full((B,), 0.3), PARTNER)
     close(x[0], 0.3 * X[0] + 0.7 * X[1])
     close(y[0], torch.tensor([0.3, 0.7, 0.0]))
 
 
+@pytest.mark.system("mixup-and-cutmix", "cutmix")
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(2, 12), st.integers(2, 12), st.integers(0, 10_000))
 def test_cutmix_weights_are_the_exact_area(h: int, w: int, seed: int) -> None:
@@ -54,6 +57,7 @@ def test_cutmix_weights_are_the_exact_area(h: int, w: int, seed: int) -> None:
     assert (label.diagonal() >= lam - 1.0 / min(h, w)).all()  # never more is pasted than was asked, but for rounding
 
 
+@pytest.mark.system("mixup-and-cutmix", "mixup")
 @pytest.mark.parametrize("mix", [MixUp(0.4), CutMix(1.0)])
 def test_random_batches(mix: MixUp | CutMix) -> None:
     first = mix(X, Y, torch.Generator().manual_seed(1))
@@ -80,3 +84,10 @@ def test_the_loss_is_mixed_as_the_labels_are() -> None:
     label = Y.argmax(1)
     expected = 0.3 * cross_entropy(z, label) + 0.7 * cross_entropy(z, label[PARTNER])
     close(soft_cross_entropy(z, y), expected)
+
+
+def test_proportions_are_those_of_two_gamma_draws() -> None:
+    gamma = torch._standard_gamma(
+        torch.full((2, 50), 0.4, dtype=torch.float64), generator=torch.Generator().manual_seed(5)
+    )
+    close(proportions(50, 0.4, torch.Generator().manual_seed(5)), (gamma[0] / (gamma[0] + gamma[1])).float())

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.system("image-tensors")
 COLOUR = np.random.default_rng(0).integers(0, 256, (32, 24, 3), dtype=np.uint8)
 
 
+@pytest.mark.system("image-tensors", "layout")
 def test_channels_come_first_and_values_are_0_to_1() -> None:
     x = to_tensor(COLOUR)
     assert x.shape == (3, 32, 24)
@@ -28,12 +29,13 @@ def test_channels_come_first_and_values_are_0_to_1() -> None:
     assert np.array_equal(to_pixels(to_tensor(COLOUR[..., 0])), COLOUR[..., 0])
 
 
+@pytest.mark.system("image-tensors", "files")
 def test_files(tmp_path: Path) -> None:
     Image.fromarray(COLOUR).save(tmp_path / "a.png")
     close(read_image(tmp_path / "a.png"), to_tensor(COLOUR))
     assert read_image(tmp_path / "a.png", 1).shape == (1, 32, 24)
-    (tmp_path / "b.png").write_text("no picture")
-    with pytest.raises(Mistake, match="cannot be read as a picture"):
+    (tmp_path / "b.png").write_text("no image")
+    with pytest.raises(Mistake, match="cannot be read as an image"):
         read_image(tmp_path / "b.png")
     with pytest.raises(Mistake, match="does not exist"):
         read_image(tmp_path / "c.png")
@@ -43,6 +45,7 @@ def test_files(tmp_path: Path) -> None:
         to_tensor(COLOUR.astype(float))
 
 
+@pytest.mark.system("image-tensors", "mean")
 def test_the_mean_is_of_training_images() -> None:
     x = torch.stack([to_tensor(COLOUR), to_tensor(COLOUR[::-1])])
     centred = x - mean_of_channels(x, "train")

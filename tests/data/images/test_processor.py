@@ -51,12 +51,12 @@ def test_their_files_are_read_and_give_their_numbers(tmp_path: Path, name: str) 
     theirs = processor(name, **CASES[name])
     theirs.save_pretrained(tmp_path)
     prepare = Preprocessing.read(tmp_path)
-    files = [save(tmp_path / f"{i}.png", picture) for i, picture in enumerate((WIDE, HIGH))]
+    files = [save(tmp_path / f"{i}.png", image) for i, image in enumerate((WIDE, HIGH))]
     expected = theirs([Image.fromarray(WIDE), Image.fromarray(HIGH)], return_tensors="pt")["pixel_values"]
     close(prepare.files(files), expected)
-    for picture, numbers in zip((WIDE, HIGH), expected, strict=True):  # tensors are not rounded to 8 bits on the way
+    for image, numbers in zip((WIDE, HIGH), expected, strict=True):  # tensors are not rounded to 8 bits on the way
         step = 1.01 / 255 / min(prepare.std) * (2 if prepare.resample == BICUBIC else 1)
-        assert (prepare(to_tensor(picture)[None])[0] - numbers).abs().max() <= step
+        assert (prepare(to_tensor(image)[None])[0] - numbers).abs().max() <= step
     again = tmp_path / "again"
     again.mkdir()
     prepare.save(again)
@@ -133,9 +133,9 @@ def test_mistakes(tmp_path: Path, values: dict[str, Any], told: str) -> None:
     "frame", [Frame(20, 24), Frame(20, 24, (30,)), Frame(20, 24, (25, 40)), Frame(7, 9, (), BICUBIC)]
 )
 def test_the_two_forms_of_a_frame(frame: Frame) -> None:
-    for picture in (WIDE, HIGH):
-        ours = frame.of_tensors(to_tensor(picture)[None])[0]
-        theirs = to_tensor(np.asarray(frame.of_picture(Image.fromarray(picture))))
+    for image in (WIDE, HIGH):
+        ours = frame.of_tensors(to_tensor(image)[None])[0]
+        theirs = to_tensor(np.asarray(frame.of_image(Image.fromarray(image))))
         assert ours.shape == theirs.shape == (3, frame.height, frame.width)
         assert (ours - theirs).abs().max() <= (1.01 if frame.resample == BILINEAR else 2) / 255
 

@@ -16,16 +16,16 @@ from descend.data.images.presets import SETS, Amounts, augmentation
 from descend.data.images.randaugment import (
     OPERATIONS,
     RandAugment,
-    applied,
+    apply_operations,
     autocontrast,
-    blended,
+    blend,
     contrast,
     equalize,
     grey,
     posterize,
     rotate,
     shear,
-    smoothed,
+    smooth,
     solarize,
     translate,
 )
@@ -36,8 +36,8 @@ from tests.data.photos import pixels
 pytestmark = pytest.mark.system("data-augmentation")
 
 NOISE = np.random.default_rng(0).integers(0, 30, (40, 30, 3), dtype=np.uint8)
-PICTURE = Image.fromarray(pixels(3, 40, 30) // 2 + 40 + NOISE)
-X = to_tensor(np.asarray(PICTURE))[None]
+IMAGE = Image.fromarray(pixels(3, 40, 30) // 2 + 40 + NOISE)
+X = to_tensor(np.asarray(IMAGE))[None]
 
 
 def one(value: float) -> Tensor:
@@ -52,17 +52,17 @@ def worst(ours: Tensor, theirs: Image.Image) -> float:
 @pytest.mark.parametrize(
     ("ours", "theirs", "steps"),
     [
-        (lambda: autocontrast(X), lambda: ImageOps.autocontrast(PICTURE), 1.0),
-        (lambda: equalize(X), lambda: ImageOps.equalize(PICTURE), 0.01),
-        (lambda: solarize(X, one(100 / 255)), lambda: ImageOps.solarize(PICTURE, 100), 0.01),
-        (lambda: posterize(X, one(5)), lambda: ImageOps.posterize(PICTURE, 5), 0.01),
-        (lambda: blended(X, grey(X).expand_as(X), one(1.7)), lambda: ImageEnhance.Color(PICTURE).enhance(1.7), 1.6),
-        (lambda: blended(X, grey(X).expand_as(X), one(0.1)), lambda: ImageEnhance.Color(PICTURE).enhance(0.1), 1.6),
-        (lambda: contrast(X, one(1.7)), lambda: ImageEnhance.Contrast(PICTURE).enhance(1.7), 1.6),
-        (lambda: contrast(X, one(0.3)), lambda: ImageEnhance.Contrast(PICTURE).enhance(0.3), 1.6),
-        (lambda: blended(X, 0 * X, one(1.6)), lambda: ImageEnhance.Brightness(PICTURE).enhance(1.6), 1.0),
-        (lambda: blended(X, smoothed(X), one(1.9)), lambda: ImageEnhance.Sharpness(PICTURE).enhance(1.9), 1.6),
-        (lambda: blended(X, smoothed(X), one(0.1)), lambda: ImageEnhance.Sharpness(PICTURE).enhance(0.1), 1.6),
+        (lambda: autocontrast(X), lambda: ImageOps.autocontrast(IMAGE), 1.0),
+        (lambda: equalize(X), lambda: ImageOps.equalize(IMAGE), 0.01),
+        (lambda: solarize(X, one(100 / 255)), lambda: ImageOps.solarize(IMAGE, 100), 0.01),
+        (lambda: posterize(X, one(5)), lambda: ImageOps.posterize(IMAGE, 5), 0.01),
+        (lambda: blend(X, grey(X).expand_as(X), one(1.7)), lambda: ImageEnhance.Color(IMAGE).enhance(1.7), 1.6),
+        (lambda: blend(X, grey(X).expand_as(X), one(0.1)), lambda: ImageEnhance.Color(IMAGE).enhance(0.1), 1.6),
+        (lambda: contrast(X, one(1.7)), lambda: ImageEnhance.Contrast(IMAGE).enhance(1.7), 1.6),
+        (lambda: contrast(X, one(0.3)), lambda: ImageEnhance.Contrast(IMAGE).enhance(0.3), 1.6),
+        (lambda: blend(X, 0 * X, one(1.6)), lambda: ImageEnhance.Brightness(IMAGE).enhance(1.6), 1.0),
+        (lambda: blend(X, smooth(X), one(1.9)), lambda: ImageEnhance.Sharpness(IMAGE).enhance(1.9), 1.6),
+        (lambda: blend(X, smooth(X), one(0.1)), lambda: ImageEnhance.Sharpness(IMAGE).enhance(0.1), 1.6),
     ],
 )
 def test_pillow_agrees(ours: Callable[[], Tensor], theirs: Callable[[], Image.Image], steps: float) -> None:
@@ -71,15 +71,15 @@ def test_pillow_agrees(ours: Callable[[], Tensor], theirs: Callable[[], Image.Im
     assert (ours() - X).abs().max() > 0.02
 
 
-def test_turned_sheared_moved_pictures() -> None:
+def test_turned_sheared_moved_images() -> None:
     inside = (slice(None), slice(8, -8), slice(8, -8))
-    matrix = [(lambda: rotate(X, one(20.0)), lambda: PICTURE.rotate(20, Image.Resampling.BILINEAR))]
+    matrix = [(lambda: rotate(X, one(20.0)), lambda: IMAGE.rotate(20, Image.Resampling.BILINEAR))]
     shift = 0.25 * 20  # Pillow shears about the top: the centre of 40 rows is moved back
     data = (1, 0.25, -shift, 0, 1, 0)
     matrix += [
         (
             lambda: shear(X, one(0.25), one(0.0)),
-            lambda: PICTURE.transform(PICTURE.size, Image.Transform.AFFINE, data, Image.Resampling.BILINEAR),
+            lambda: IMAGE.transform(IMAGE.size, Image.Transform.AFFINE, data, Image.Resampling.BILINEAR),
         )
     ]
     for ours, theirs in matrix:
@@ -93,7 +93,7 @@ def test_turned_sheared_moved_pictures() -> None:
     close(rotate(square, one(90.0)), square.rot90(1, (2, 3)))
 
 
-def test_flat_and_small_pictures_survive() -> None:
+def test_flat_and_small_images_survive() -> None:
     flat = torch.full((2, 1, 4, 4), 0.5)
     for operation in OPERATIONS.values():
         found = operation(flat, torch.tensor([0.9, -0.9]))
@@ -122,7 +122,7 @@ def test_each_image_gets_its_own_operations() -> None:
     first = ((u[:, 0] + 1) / 2 * 14).long()
     name = list(OPERATIONS)[int(first[0])]
     sign = 0.9 if u[0, 1] >= 0 else -0.9
-    close(applied(x[:1], first[:1], one(sign)), OPERATIONS[name](x[:1], one(sign)))
+    close(apply_operations(x[:1], first[:1], one(sign)), OPERATIONS[name](x[:1], one(sign)))
     number = ((2 * torch.rand(14_000, generator=random) - 1 + 1) / 2 * 14).long()
     assert torch.bincount(number).min() > 850
 

@@ -1,4 +1,4 @@
-"""Sources of pictures: class folders, parts, manifests, CIFAR; what plan tells of them; and what is refused."""
+"""Sources of images: class folders, parts, manifests, CIFAR; what plan tells of them; and what is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from descend.data.images.idx import write_idx
 from descend.data.images.labelled import Preprocessing, statistics
 from descend.data.images.lazy import Bytes, Files
 from descend.data.images.manifest import read_manifest
-from descend.data.images.source import Pictures
+from descend.data.images.source import ImageSource
 from descend.errors import Mistake
 from tests.close import close
 from tests.data.photos import CLASSES, folder, pixels, save
@@ -28,8 +28,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
-def read(path: Path, **changes: object) -> Pictures:
-    return Pictures(path=str(path), **{"size": 16, "valid": 0.2, "test": 0.2, **changes})  # type: ignore[arg-type]
+def read(path: Path, **changes: object) -> ImageSource:
+    return ImageSource(path=str(path), **{"size": 16, "valid": 0.2, "test": 0.2, **changes})  # type: ignore[arg-type]
 
 
 def test_class_folders_are_cut_in_three(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_cifar(tmp_path: Path) -> None:
     rows = np.concatenate([bin_file(ten / f"data_batch_{i}.bin", 40 + i, 1, 10) for i in (1, 2)])
     held = bin_file(ten / "test_batch.bin", 20, 1, 10)
     (ten / "batches.meta.txt").write_text("\n".join(f"name{i}" for i in range(10)) + "\n\n")
-    parts = Pictures(path=str(ten), valid=0.2).read()
+    parts = ImageSource(path=str(ten), valid=0.2).read()
     assert parts.labels[3] == "name3"
     assert len(parts.test.y) == 20
     assert len(parts.train.y) + len(parts.valid.y) == len(rows)
@@ -145,7 +145,7 @@ def test_cifar(tmp_path: Path) -> None:
     close(parts.train.x[7:8][0], torch.from_numpy(expected).float())
     assert int(parts.train.y[7]) == rows[record, 0]
     close(parts.test.x[:1][0, 2, 5], torch.from_numpy(held[0, 1 + 2048 + 160 : 1 + 2048 + 192] / 255).float())
-    assert Pictures(path=str(ten), size=16).read().train.x.shape[2:] == (16, 16)
+    assert ImageSource(path=str(ten), size=16).read().train.x.shape[2:] == (16, 16)
     hundred = tmp_path / "hundred"
     rows = bin_file(hundred / "train.bin", 500, 2, 100)
     parts = cifar_folder(hundred, 0.2, 0.2)
@@ -157,21 +157,21 @@ def test_cifar(tmp_path: Path) -> None:
 def test_pickles_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
     for name in names:
         (tmp_path / name).write_bytes(b"\x80\x02}q\x01.")
-    with pytest.raises(Mistake, match=r"pickled version of CIFAR.* is never opened here; fetch the binary version"):
-        Pictures(path=str(tmp_path)).read()
+    with pytest.raises(Mistake, match=r"pickled version of CIFAR.* is never opened here; download the binary version"):
+        ImageSource(path=str(tmp_path)).read()
 
 
 def test_idx_files_are_recognised(tmp_path: Path) -> None:
     write_idx(tmp_path / "train-images-idx3-ubyte", np.zeros((40, 6, 5), np.uint8))
     write_idx(tmp_path / "train-labels-idx1-ubyte", np.arange(40, dtype=np.uint8) % 4)
-    assert Pictures(path=str(tmp_path)).read().train.x.shape[1:] == (1, 6, 5)
+    assert ImageSource(path=str(tmp_path)).read().train.x.shape[1:] == (1, 6, 5)
 
 
 def test_the_scenes_inside() -> None:
-    parts = Pictures(size=16).read()
+    parts = ImageSource(size=16).read()
     assert parts.train.x.shape[1:] == (3, 16, 16)
     assert len(set(parts.train.y.tolist())) == len(parts.labels) >= 3
-    assert torch.equal(parts.test.x, Pictures(size=16).read().test.x)
+    assert torch.equal(parts.test.x, ImageSource(size=16).read().test.x)
 
 
 def test_facts(tmp_path: Path) -> None:
@@ -237,14 +237,14 @@ def listing(text: str, name: str = "list.csv") -> Callable[[Path], Path]:
         (lambda root: save(root / "a.png", pixels(0)), r"a.png is one file; give the folder it is in"),
         (unlabelled, r"a.png lies in no class folder; .*path,label"),
         (one_class, r"holds 1 class folders; a classifier needs two"),
-        (empty_class, r"yak holds no pictures"),
+        (empty_class, r"yak holds no images"),
         (strange_class, r"test/dogs is a class that .*train does not have. Did you mean 'dog'\?"),
         (stray_folder, r"holds extra beside its parts"),
         (listing("name,label\ncat/0.png,a\n"), r"line 2: the columns are name, label; a manifest needs path and label"),
         (listing("path,label\ncat/0.png,a\ncat/x.png,b\n"), r"line 3: .*cat/x.png does not exist; paths are relative"),
         (listing("path,label\ncat/0.png,\n"), r"line 2: label is ''; give a word"),
         (listing("path,label\ncat/0.png,a,b\n"), r"line 2: 3 values for 2 columns"),
-        (listing("path,label\n"), r"list.csv lists no picture"),
+        (listing("path,label\n"), r"list.csv lists no image"),
         (listing("path,label\ncat/0.png,a\n"), r"1 different labels"),
         (listing("path,caption\ncat/0.png,a\n"), r"has captions but no column label"),
         (listing("path,label,part\ncat/0.png,a,dev\n"), r"line 2: part 'dev' is not train, valid or test"),
@@ -276,7 +276,7 @@ def test_mistakes(tmp_path: Path, make: Callable[[Path], Path], told: str) -> No
 )
 def test_wrong_values(changes: dict[str, object], told: str) -> None:
     with pytest.raises(Mistake, match=told):
-        Pictures(**changes).changes()  # type: ignore[arg-type]
+        ImageSource(**changes).changes()  # type: ignore[arg-type]
 
 
 def test_files_go_through_as_in_training(tmp_path: Path) -> None:

@@ -9,29 +9,29 @@ import torch
 
 from descend.data.images.augment import Augment
 from descend.data.images.labelled import Preprocessing, Splits
-from descend.data.images.source import Pictures
-from descend.data.images.stream import Ahead, Walk, shuffled
+from descend.data.images.source import ImageSource
+from descend.data.images.stream import Ahead, Walk, shuffle_images
 from tests.data.photos import folder
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pictures:
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageSource:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return Pictures(
+    return ImageSource(
         str(folder(tmp_path / "p", each=5)), size=12, valid=0.2, test=0.2, augment="randaugment", memory=0.0
     )
 
 
-def stream(data: Pictures, splits: Splits, workers: int) -> Ahead:
-    return shuffled(splits.train, Preprocessing.fit(splits), data.changes(), 4, 7, (0, 1), workers)
+def stream(data: ImageSource, splits: Splits, workers: int) -> Ahead:
+    return shuffle_images(splits.train, Preprocessing.fit(splits), data.changes(), 4, 7, (0, 1), workers)
 
 
 def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def test_workers_change_nothing(data: Pictures) -> None:
-    """Nine pictures in batches of four: the batches reach over the ends of epochs."""
+def test_workers_change_nothing(data: ImageSource) -> None:
+    """Nine images in batches of four: the batches reach over the ends of epochs."""
     splits = data.read()
     alone, one, two = (stream(data, splits, workers) for workers in (0, 1, 2))
     states = []
@@ -51,7 +51,7 @@ def test_workers_change_nothing(data: Pictures) -> None:
     assert two.state_dict() == states[1][0]
 
 
-def test_workers_leave_the_random_state_of_the_step_alone(data: Pictures) -> None:
+def test_workers_leave_the_random_state_of_the_step_alone(data: ImageSource) -> None:
     walk = stream(data, data.read(), 1)
     torch.manual_seed(3)
     next(walk)
@@ -60,7 +60,7 @@ def test_workers_leave_the_random_state_of_the_step_alone(data: Pictures) -> Non
     assert torch.equal(after, torch.rand(3))
 
 
-def test_every_epoch_augments_anew(data: Pictures) -> None:
+def test_every_epoch_augments_anew(data: ImageSource) -> None:
     splits = data.read()
     walk = stream(data, splits, 0)
     seen: dict[int, list[torch.Tensor]] = {}
@@ -72,15 +72,15 @@ def test_every_epoch_augments_anew(data: Pictures) -> None:
     assert sum(not torch.equal(found[0], found[1]) for found in seen.values()) >= 7
 
 
-def test_bytes_in_memory_are_the_files(data: Pictures) -> None:
-    files, memory = data.read(), Pictures(data.path, size=12, valid=0.2, test=0.2, augment="randaugment").read()
+def test_bytes_in_memory_are_the_files(data: ImageSource) -> None:
+    files, memory = data.read(), ImageSource(data.path, size=12, valid=0.2, test=0.2, augment="randaugment").read()
     prepare = Preprocessing.fit(files)
-    a, b = (shuffled(s.train, prepare, data.changes(), 4, 7, (0, 1), 0) for s in (files, memory))
+    a, b = (shuffle_images(s.train, prepare, data.changes(), 4, 7, (0, 1), 0) for s in (files, memory))
     assert same(next(a), next(b))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_walk_is_in_order_and_can_be_repeated(data: Pictures, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_is_in_order_and_can_be_repeated(data: ImageSource, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("descend.data.images.stream.NUMBERS", 3 * 12 * 12 * 2)
     splits = data.read()
     prepare = Preprocessing.fit(splits)
@@ -93,9 +93,9 @@ def test_a_walk_is_in_order_and_can_be_repeated(data: Pictures, workers: int, mo
         assert torch.equal(torch.cat([b["x"] for b in batches]), prepare.standardized(splits.train.x[:]))
 
 
-def test_processes_share_a_batch(data: Pictures) -> None:
+def test_processes_share_a_batch(data: ImageSource) -> None:
     splits = data.read()
     prepare, none = Preprocessing.fit(splits), Augment(())
-    whole = next(shuffled(splits.train, prepare, none, 4, 7, (0, 1), 0))
-    halves = [next(shuffled(splits.train, prepare, none, 4, 7, (rank, 2), 0)) for rank in (0, 1)]
+    whole = next(shuffle_images(splits.train, prepare, none, 4, 7, (0, 1), 0))
+    halves = [next(shuffle_images(splits.train, prepare, none, 4, 7, (rank, 2), 0)) for rank in (0, 1)]
     assert same(whole, {name: torch.cat([h[name] for h in halves]) for name in whole})

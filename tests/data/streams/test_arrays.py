@@ -31,6 +31,27 @@ def test_each_example_once_an_epoch(batch: int) -> None:
     assert epochs[0] != epochs[1] != epochs[2]
 
 
+@pytest.mark.parametrize("micro", [4, 2])
+def test_a_dropped_rest_is_another_one_in_each_epoch(micro: int) -> None:
+    """10 examples in batches of 4: two batches an epoch, and the last two of the order are left out of it."""
+    seen = ids(Shuffled(ARRAYS, micro, seed=5, drop_last=4), 30 * 8 // micro)
+    epochs = [seen[i : i + 8] for i in range(0, len(seen), 8)]
+    whole = ids(Shuffled(ARRAYS, N, seed=5), 30)
+    assert epochs == [whole[i : i + 8] for i in range(0, len(whole), N)]  # the order itself is that of whole epochs
+    assert all(len(set(epoch)) == 8 for epoch in epochs)
+    assert len({frozenset(range(N)) - set(epoch) for epoch in epochs}) > 5
+    assert set(seen) == set(range(N))
+
+
+def test_a_stream_that_drops_its_rest_resumes_exactly() -> None:
+    stream, again = (Shuffled(ARRAYS, 4, seed=3, drop_last=4) for _ in range(2))
+    ids(stream, 3)
+    again.load_state_dict(stream.state_dict())
+    assert ids(stream, 6) == ids(again, 6)
+    with pytest.raises(Mistake, match="at most 10"):
+        Shuffled(ARRAYS, 4, drop_last=12)
+
+
 def test_rows_stay_together() -> None:
     stream = Shuffled(ARRAYS, 4)
     for _ in range(6):
@@ -122,7 +143,7 @@ def test_near_keys_give_unrelated_numbers() -> None:
     [
         (ARRAYS, 11, 1, "--batch 11 is more than the 10 examples"),
         (ARRAYS, 0, 1, "--batch 0: a batch needs at least 1"),
-        (ARRAYS, 5, 2, "--batch 5 does not divide among 2 processes"),
+        (ARRAYS, 5, 2, "--batch 5 does not divide evenly among 2 processes"),
         ({"x": torch.zeros(0, 2)}, 1, 1, "the data is empty"),
         ({}, 1, 1, "the data is empty"),
         ({"x": torch.zeros(3), "y": torch.zeros(2)}, 1, 1, r"differ in length \(x 3, y 2\)"),

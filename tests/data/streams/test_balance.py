@@ -20,6 +20,7 @@ Y = torch.tensor([0] * 24 + [1] * 8 + [2] * 4)
 ARRAYS = {"x": torch.randn(36, 2, generator=torch.Generator().manual_seed(0)) + Y[:, None], "y": Y}
 
 
+@pytest.mark.system("class-imbalance", "weights")
 def test_weights_are_scikit_learns_and_average_to_one() -> None:
     w = class_weights(Y, 3)
     close(w, torch.tensor(compute_class_weight("balanced", classes=Y.unique().numpy(), y=Y.numpy())).float())
@@ -28,6 +29,7 @@ def test_weights_are_scikit_learns_and_average_to_one() -> None:
         class_counts(Y, 4)
 
 
+@pytest.mark.system("class-imbalance", "weights")
 def test_weighted_loss_is_the_loss_of_repeated_examples() -> None:
     logits = torch.randn(36, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     losses, times = cross_entropy(logits, Y), torch.tensor([1, 3, 6])  # so that each class counts 24
@@ -37,6 +39,7 @@ def test_weighted_loss_is_the_loss_of_repeated_examples() -> None:
     close(F.cross_entropy(logits, Y, times.double()), repeated.mean())
 
 
+@pytest.mark.system("class-imbalance", "sampler")
 def test_every_batch_has_equal_shares_and_every_frequent_example_comes_once() -> None:
     stream = Balanced(ARRAYS, batch=12, seed=3)
     batches = [next(stream) for _ in range(6)]  # 6 batches of 4 = the 24 of class 0
@@ -67,6 +70,7 @@ def test_state_and_processes() -> None:
         Balanced(ARRAYS, 10)
 
 
+@pytest.mark.system("class-imbalance", "true-frequencies")
 def test_the_last_phase_brings_the_frequencies_back() -> None:
     """After balanced training the mean probability of the rare class is too high; after phase two it is its share."""
     random = torch.Generator().manual_seed(0)

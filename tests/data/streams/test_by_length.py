@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from descend.data.streams.by_length import POOL, ByLength, grouped
+from descend.data.streams.by_length import POOL, ByLength, group_by_length
 
 
 def lengths(n: int) -> torch.Tensor:
@@ -19,7 +19,7 @@ def test_every_example_comes_once_an_epoch() -> None:
 def test_a_group_holds_like_lengths_in_a_random_order() -> None:
     n, group = 2 * POOL * 16, 16
     length = lengths(n)
-    order = grouped(torch.randperm(n), length, group, torch.Generator().manual_seed(1))
+    order = group_by_length(torch.randperm(n), length, group, torch.Generator().manual_seed(1))
     groups = length[order].view(-1, group)
     padded = (groups.amax(1) * group).sum() / length.sum()
     shuffled = (length.view(-1, group).amax(1) * group).sum() / length.sum()

@@ -14,6 +14,7 @@ from tests.close import close
 pytestmark = pytest.mark.system("label-and-categorical-encoding")
 
 
+@pytest.mark.system("label-and-categorical-encoding", "bits-and-signs")
 def test_bits_and_signs() -> None:
     y = torch.tensor([0, 1, 1, 0])
     assert to_signs(y).tolist() == [-1, 1, 1, -1]
@@ -26,6 +27,7 @@ def test_bits_and_signs() -> None:
         from_signs(torch.tensor([0, 1]))
 
 
+@pytest.mark.system("label-and-categorical-encoding", "one-hot-columns")
 def test_one_hot_columns_are_the_transpose_of_torch() -> None:
     y = torch.tensor([2, 0, 1, 2])
     columns = one_hot_columns(y, 4)
@@ -37,6 +39,7 @@ def test_one_hot_columns_are_the_transpose_of_torch() -> None:
         one_hot_columns(y, 2)
 
 
+@pytest.mark.system("label-and-categorical-encoding", "categories", "unknown")
 def test_categories_are_scikit_learns() -> None:
     train, new = ["b", "a", "c", "a"], ["c", "x", "b"]
     ours = OneHot.fit(train, "train")
@@ -47,6 +50,7 @@ def test_categories_are_scikit_learns() -> None:
     assert ours.inverse(ours(train)) == train
 
 
+@pytest.mark.system("label-and-categorical-encoding", "unknown")
 def test_unknown_rare_and_leaked_categories() -> None:
     with pytest.raises(Mistake, match=r"row 1: 'ab' is not among the 2 known values\. Did you mean 'abc'"):
         OneHot.fit(["abc", "xyz"], "train", unknown="refuse")(["xyz", "ab"])

@@ -23,6 +23,7 @@ def rows(n: int = 40, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("standardization")
+@pytest.mark.system("standardization", "both-ways")
 def test_standardization_is_scikit_learns_and_has_an_inverse() -> None:
     x, new = rows(), rows(seed=1)
     scale = Standardize.fit(x, "train")
@@ -32,7 +33,10 @@ def test_standardization_is_scikit_learns_and_has_an_inverse() -> None:
     close(scale.inverse(scale(new)), new)
 
 
-@pytest.mark.system("standardization", "min-max-scaling", "pca-whitening")
+@pytest.mark.system("standardization")
+@pytest.mark.system("standardization", "leakage")
+@pytest.mark.system("min-max-scaling")
+@pytest.mark.system("pca-whitening")
 @pytest.mark.parametrize("fit", [Standardize.fit, MinMax.fit, Whiten.fit])
 @pytest.mark.parametrize("part", ["valid", "test"])
 def test_refuses_to_fit_on_anything_but_the_training_part(fit: Callable[..., object], part: str) -> None:
@@ -43,6 +47,7 @@ def test_refuses_to_fit_on_anything_but_the_training_part(fit: Callable[..., obj
 
 
 @pytest.mark.system("standardization")
+@pytest.mark.system("standardization", "leakage")
 def test_a_test_row_depends_on_training_rows_only() -> None:
     """Perturbing one test row leaves the others as they are; statistics over all rows would not."""
     x, test = rows(), rows(10, seed=1)
@@ -54,7 +59,10 @@ def test_a_test_row_depends_on_training_rows_only() -> None:
     assert not torch.allclose(one, two)
 
 
-@pytest.mark.system("standardization", "min-max-scaling")
+@pytest.mark.system("standardization")
+@pytest.mark.system("standardization", "constant")
+@pytest.mark.system("min-max-scaling")
+@pytest.mark.system("min-max-scaling", "constant")
 def test_constant_features_are_guarded() -> None:
     x = torch.tensor([[0.1, 1.0], [0.1, 3.0], [0.1, 2.0]])
     for scale in (Standardize.fit(x, "train"), MinMax.fit(x, "train")):
@@ -64,6 +72,7 @@ def test_constant_features_are_guarded() -> None:
 
 
 @pytest.mark.system("standardization")
+@pytest.mark.system("standardization", "faster")
 def test_gradient_descent_is_faster_on_scaled_features() -> None:
     """The valley of a linear neuron is thousands of times longer before: its condition number."""
     x = rows()
@@ -72,6 +81,7 @@ def test_gradient_descent_is_faster_on_scaled_features() -> None:
 
 
 @pytest.mark.system("min-max-scaling")
+@pytest.mark.system("min-max-scaling", "range")
 def test_min_max_is_scikit_learns_for_any_range() -> None:
     x, new = rows(), rows(seed=1)
     for lo, hi in ((0.0, 1.0), (-1.0, 3.0)):
@@ -85,6 +95,7 @@ def test_min_max_is_scikit_learns_for_any_range() -> None:
 
 
 @pytest.mark.system("pca-whitening")
+@pytest.mark.system("pca-whitening", "identity")
 def test_whitened_covariance_is_the_identity() -> None:
     x = rows(500)
     white = Whiten.fit(x, "train")
@@ -97,6 +108,7 @@ def test_whitened_covariance_is_the_identity() -> None:
 
 
 @pytest.mark.system("pca-whitening")
+@pytest.mark.system("pca-whitening", "dropped")
 def test_the_smallest_directions_are_dropped() -> None:
     x = rows(500)
     two = Whiten.fit(x, "train", keep=2)

@@ -17,7 +17,7 @@ from descend.data.text.contexts import (
     noise,
     one_each,
     pairs,
-    subsampled,
+    subsample,
     triples,
     windows,
 )
@@ -38,7 +38,9 @@ def by_hand(words: list[int], sentence: list[int], c: int) -> list[tuple[int, in
     return found
 
 
+@pytest.mark.system("glove", "counts")
 @pytest.mark.system("skip-gram")
+@pytest.mark.system("skip-gram", "pairs")
 @pytest.mark.system("cbow")
 @given(words=TEXTS, c=st.integers(1, 4), cut=st.integers(0, 12))
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -59,6 +61,7 @@ def test_pairs_windows_and_counts_are_those_of_a_loop(words: list[int], c: int, 
 
 
 @pytest.mark.system("skip-gram")
+@pytest.mark.system("skip-gram", "pairs")
 def test_the_books_sentence() -> None:
     x = torch.tensor([0, 1, 2, 3, 0, 4])  # the cat sat on the mat
     assert [len(pairs(x, c)[0]) for c in (1, 2)] == [10, 18]
@@ -68,6 +71,7 @@ def test_the_books_sentence() -> None:
 
 
 @pytest.mark.system("glove")
+@pytest.mark.system("glove", "triples")
 def test_triples_share_their_context_and_skip_what_never_occurs() -> None:
     x = cooccurrence(torch.randint(6, (80,), generator=generator(0)), 1, 6, weight_of=one_each)
     p = torch.zeros(6, 6).index_put((x.i, x.g), x.conditional())
@@ -84,6 +88,7 @@ def test_triples_share_their_context_and_skip_what_never_occurs() -> None:
 
 
 @pytest.mark.system("skip-gram-negative-sampling")
+@pytest.mark.system("skip-gram-negative-sampling", "noise")
 def test_noise_has_its_distribution_and_never_draws_what_does_not_occur() -> None:
     counts = torch.tensor([0, 1, 16, 0])
     u = 2 * torch.rand(20_000, generator=generator(0)) - 1
@@ -109,10 +114,10 @@ def test_a_stream_with_noise_resumes() -> None:
 
 def test_subsampling_thins_frequent_words_only() -> None:
     words = torch.cat([torch.zeros(9000), torch.ones(100)]).long()
-    kept = torch.bincount(subsampled(words, 2, 0.02, generator(0)), minlength=2)
+    kept = torch.bincount(subsample(words, 2, 0.02, generator(0)), minlength=2)
     assert kept[1] == 100
     assert abs(int(kept[0]) / 9000 - (0.02 * 9100 / 9000) ** 0.5) < 0.02
-    assert torch.equal(subsampled(words, 2, 0.0, generator(0)), words)
+    assert torch.equal(subsample(words, 2, 0.0, generator(0)), words)
 
 
 @pytest.mark.system("embedding-analogies")

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
         file.write("\n".join(lines[20:]))
     for n in range(30, 40):
         (data / "below" / f"{n}.txt").write_text(document(n), encoding="utf-8")
-    (data / "picture.png").write_bytes(b"\xff\xfe")
+    (data / "image.png").write_bytes(b"\xff\xfe")
     return data
 
 
@@ -143,8 +143,8 @@ def test_only_windows_are_read(folder: Path, tmp_path: Path) -> None:
         ("a.jsonl", b'{"text": "x"}\n\n{"words": "x"}\n', r'a\.jsonl:3: the record has no "text"'),
         ("a.jsonl", b'["x"]\n', r'a\.jsonl:1: the record has no "text"'),
         ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: byte 0xff"),
-        ("a.txt.gz", gzip.compress(b"x" * 9999, mtime=0)[:-9], r"a\.txt\.gz is not a whole gzip file"),
-        ("a.txt.gz", b"plain", r"a\.txt\.gz is not a whole gzip file"),
+        ("a.txt.gz", gzip.compress(b"x" * 9999, mtime=0)[:-9], r"a\.txt\.gz is not a complete gzip file"),
+        ("a.txt.gz", b"plain", r"a\.txt\.gz is not a complete gzip file"),
         ("a.jsonl", b"\n", "is empty"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from descend.data.text.labelled import CHAPTERS, LabelledText, Trimmed, TrimmedInOrder, trimmed
+from descend.data.text.labelled import CHAPTERS, LabelledText, Trimmed, TrimmedInOrder, trim_padding
 from descend.errors import Mistake
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
@@ -65,7 +65,7 @@ def test_batches_are_as_long_as_their_longest_text(tmp_path: Path) -> None:
         assert batch["x"].shape == batch["mask"].shape
         assert batch["y"].shape == (len(batch["x"]),)
     one = {"x": torch.arange(6).view(2, 3), "mask": torch.tensor([[1, 0, 0], [1, 1, 0]]).bool(), "y": torch.ones(2, 3)}
-    assert {k: v.shape for k, v in trimmed(one).items()} == dict.fromkeys(one, (2, 2))
+    assert {k: v.shape for k, v in trim_padding(one).items()} == dict.fromkeys(one, (2, 2))
 
 
 @pytest.mark.parametrize(

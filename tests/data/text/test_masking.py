@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from descend.data.streams.arrays import Shuffled
-from descend.data.text.masking import Corruption, Dynamic, Masking, Static, masked, uniform
+from descend.data.text.masking import Corruption, Dynamic, Masking, Static, mask_arrays, uniform
 from descend.errors import Mistake
 from tests.close import close
 
@@ -22,9 +22,10 @@ def texts(n: int = 40, t: int = 25) -> Tensor:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "rates")
 def test_rates_on_200_000_tokens() -> None:
     x = torch.randint(5, VOCAB, (2000, 100), generator=torch.Generator().manual_seed(0))
-    b = masked({"x": x}, CORRUPT, seed=7)
+    b = mask_arrays({"x": x}, CORRUPT, seed=7)
     at, n = b["at"], x.numel()
     assert torch.equal(b["y"], x)
     assert (b["x"][~at] == x[~at]).all()
@@ -39,24 +40,28 @@ def test_rates_on_200_000_tokens() -> None:
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "special")
 def test_special_tokens_are_never_chosen() -> None:
     every = Corruption(Masking(1.0, 1.0, 0.0), VOCAB, MASK, (1, 2))
-    b = masked({"x": texts()}, every, seed=0)
+    b = mask_arrays({"x": texts()}, every, seed=0)
     assert (b["at"].sum(1) == 23).all()
     assert (b["x"][:, 1:-1] == MASK).all()
     assert (b["x"][:, 0] == 1).all()
 
 
 @pytest.mark.system("mlm")
+@pytest.mark.system("mlm", "nothing-chosen")
 def test_a_text_in_which_nothing_is_chosen_is_left_alone() -> None:
-    b = masked({"x": texts(400, 5)}, CORRUPT, seed=0)
+    b = mask_arrays({"x": texts(400, 5)}, CORRUPT, seed=0)
     none = ~b["at"].any(1)
     assert abs(float(none.float().mean()) - 0.85**3) < 0.1  # three of the five can be chosen
     assert torch.equal(b["x"][none], b["y"][none])
     close(Masking().nothing_chosen(5), 0.4437053125)
 
 
-@pytest.mark.system("roberta", "mlm")
+@pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "dynamic-masks")
+@pytest.mark.system("mlm")
 def test_static_masks_repeat_and_dynamic_ones_do_not() -> None:
     seen: dict[type, list[Tensor]] = {}
     for kind in (Static, Dynamic):
@@ -73,6 +78,7 @@ def test_static_masks_repeat_and_dynamic_ones_do_not() -> None:
 
 
 @pytest.mark.system("roberta")
+@pytest.mark.system("roberta", "expectation")
 def test_dynamic_loss_tends_to_its_expectation() -> None:
     """At fixed weights, a loss for each position: the dynamic mean approaches E_M, the static one stays as drawn."""
     x = texts(8, 12)

@@ -12,6 +12,7 @@ TEXT = [[f"Sentence {i} of document {d} is here." for i in range(4 + d)] for d i
 
 
 @pytest.mark.system("next-sentence-prediction")
+@pytest.mark.system("next-sentence-prediction", "pairs")
 def test_labels_are_balanced_and_true() -> None:
     pairs = next_sentence_pairs(TEXT, seed=3)
     where = {s: (d, i) for d, document in enumerate(TEXT) for i, s in enumerate(document)}
@@ -25,6 +26,7 @@ def test_labels_are_balanced_and_true() -> None:
 
 
 @pytest.mark.system("next-sentence-prediction")
+@pytest.mark.system("next-sentence-prediction", "pairs")
 def test_every_sentence_elsewhere_is_equally_likely() -> None:
     owner = torch.tensor([0, 0, 0, 1, 1, 2])
     drawn = elsewhere(owner, torch.full((6000,), 1), torch.Generator().manual_seed(0))

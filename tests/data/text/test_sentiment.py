@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from descend.data.text.sentiment import Opinions, ShuffledTexts, generated
+from descend.data.text.sentiment import Opinions, ShuffledTexts, generate_opinions
 from descend.errors import Mistake
 
 
 def test_generated_opinions_need_their_order() -> None:
     """Every opinion has a twin of the same words and the other label."""
-    found = generated()
+    found = generate_opinions()
     by_words: dict[tuple[str, ...], set[str]] = {}
     for text, label in zip(found.texts, found.labels, strict=True):
         by_words.setdefault(tuple(sorted(text.split())), set()).add(label)

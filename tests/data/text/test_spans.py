@@ -7,22 +7,23 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from descend.data.text.spans import CorruptedWindows, Corruption, corrupt, pieces, restore
+from descend.data.text.spans import CorruptedWindows, SpanCorruption, corrupt, pieces, restore
 from descend.errors import Mistake
 
 FIRST = 999
 SLUG = "span-corruption"
 
 
-def drawn(b: int, n: int, corruption: Corruption, seed: int = 0) -> torch.Tensor:
+def drawn(b: int, n: int, corruption: SpanCorruption, seed: int = 0) -> torch.Tensor:
     return corruption.draw(torch.rand(b, n, generator=torch.Generator().manual_seed(seed)))
 
 
+@pytest.mark.system("span-corruption", "inverse", "sentinels")
 @pytest.mark.system(SLUG)
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.integers(2, 80), st.floats(0.05, 0.9), st.floats(1, 8), st.integers(0, 99))
 def test_the_spans_put_back_are_the_text(n: int, rate: float, mean: float, seed: int) -> None:
-    corruption = Corruption(rate, mean)
+    corruption = SpanCorruption(rate, mean)
     tokens, gone = torch.randint(1, 900, (3, n), generator=torch.Generator().manual_seed(seed)), None
     gone = drawn(3, n, corruption, seed)
     noise, spans = corruption.counts(n)
@@ -39,6 +40,7 @@ def test_the_spans_put_back_are_the_text(n: int, rate: float, mean: float, seed:
         assert target[-1] == FIRST - spans
 
 
+@pytest.mark.system("span-corruption", "sentinels")
 @pytest.mark.system(SLUG)
 def test_any_spans_of_any_rows() -> None:
     """Also at the ends of a text, one long, and rows of different counts, which are filled up."""
@@ -53,9 +55,10 @@ def test_any_spans_of_any_rows() -> None:
     ]
 
 
+@pytest.mark.system("span-corruption", "rate-and-length")
 @pytest.mark.system(SLUG)
 def test_rate_and_mean_length_are_what_was_asked_for() -> None:
-    gone = drawn(200, 512, Corruption(0.15, 3.0))
+    gone = drawn(200, 512, SpanCorruption(0.15, 3.0))
     starts = gone & ~torch.nn.functional.pad(gone[:, :-1], (1, 0))
     assert gone.float().mean().item() == pytest.approx(0.15, abs=0.002)
     assert (gone.sum() / starts.sum()).item() == pytest.approx(3.0, abs=0.05)
@@ -97,8 +100,8 @@ def test_the_stream_depends_on_seed_and_position_only() -> None:
 
 def test_mistakes() -> None:
     with pytest.raises(Mistake, match=r"rate 1.5"):
-        Corruption(1.5)
+        SpanCorruption(1.5)
     with pytest.raises(Mistake, match="at least 2"):
-        Corruption().counts(1)
+        SpanCorruption().counts(1)
     with pytest.raises(Mistake, match="among the sentinels"):
         CorruptedWindows(torch.full((400,), FIRST), 40, 2, 0, FIRST, end=0)

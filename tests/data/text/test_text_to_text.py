@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from descend.data.text.text_to_text import Labels, PairsInOrder, ShuffledPairs, TextPairs, specials, trimmed
+from descend.data.text.text_to_text import Labels, PairsInOrder, ShuffledPairs, TextPairs, specials, trim_pairs
 from descend.data.toys.number_words import number_words, pairs
 from descend.errors import Mistake
 
@@ -26,6 +26,7 @@ def test_numbers_in_words() -> None:
     assert len({number_words(n) for n in range(10000)}) == 10000
 
 
+@pytest.mark.system("text-to-text-framework", "tasks")
 @pytest.mark.system(SLUG)
 def test_generated_tasks_are_right() -> None:
     found = pairs(("words", "date", "add"), 600)
@@ -44,6 +45,7 @@ def test_generated_tasks_are_right() -> None:
             assert datetime.datetime.strptime(text, form).date().isoformat() == target
 
 
+@pytest.mark.system("text-to-text-framework", "labels")
 @pytest.mark.system(SLUG)
 def test_label_words_round_trip() -> None:
     labels = Labels(["negative", "positive"])
@@ -109,6 +111,6 @@ def test_arrays_and_streams(tokenizer: str, longest: int) -> None:
         assert set(y[y.index(end) + 1 :]) <= {pad}
     seen = torch.cat([batch["ids"] for batch in PairsInOrder(arrays, pad, 16)])
     assert seen.sort().values.tolist() == arrays["ids"].tolist()
-    assert trimmed({"x": torch.tensor([[3, pad]]), "y": torch.tensor([[3, 4]])}, pad)["x"].tolist() == [[3]]
+    assert trim_pairs({"x": torch.tensor([[3, pad]]), "y": torch.tensor([[3, 4]])}, pad)["x"].tolist() == [[3]]
     with pytest.raises(Mistake, match="none of the 380 training pairs"):
         TextPairs(longest=1).arrays(split.train, learned, "training")

@@ -12,6 +12,7 @@ TEXT = torch.arange(500)
 
 
 @pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "stream")
 def test_rows_go_on() -> None:
     stream = Tracks(TEXT, 8, 4, seed=0)
     before = next(stream)
@@ -27,6 +28,7 @@ def test_rows_go_on() -> None:
 
 
 @pytest.mark.system("truncated-bptt")
+@pytest.mark.system("truncated-bptt", "stream")
 def test_micro_batches_and_resume() -> None:
     whole, parts = Tracks(TEXT, 8, 4, seed=1), Tracks(TEXT, 8, 4, seed=1, accumulate=2)
     for _ in range(20):

@@ -15,7 +15,9 @@ from tests.nn.dense import dense, kept_for_backward, qkv
 SLUG = "bigbird"
 
 
-@pytest.mark.system(SLUG, "sparse-softmax")
+@pytest.mark.system(SLUG, "masked-dense")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("sparse-softmax")
 @settings(max_examples=20, derandomize=True, deadline=None)
 @given(st.integers(13, 90), st.integers(1, 2), st.integers(0, 3), st.integers(0, 3))
 def test_equals_masked_dense(t: int, radius: int, count: int, seed: int) -> None:
@@ -25,6 +27,7 @@ def test_equals_masked_dense(t: int, radius: int, count: int, seed: int) -> None
     close(block_attend(q, k, v, big_bird_plan(n, radius, 1, count, 2, seed), 4), dense(q, k, v, mask))
 
 
+@pytest.mark.system(SLUG, "masked-dense")
 @pytest.mark.system(SLUG)
 def test_two_ends_and_padding() -> None:
     q, k, v = qkv(60)
@@ -42,6 +45,7 @@ def test_gradients() -> None:
     assert torch.autograd.gradcheck(lambda q, k, v: block_attend(q, k, v, plan, 2), inputs, fast_mode=True)
 
 
+@pytest.mark.system(SLUG, "linear")
 @pytest.mark.system(SLUG)
 def test_memory_is_linear_and_rows_are_bounded() -> None:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -53,6 +57,7 @@ def test_memory_is_linear_and_rows_are_bounded() -> None:
     assert big_bird_plan(64, 1, 1, 3, 2, 0).shape[-1] <= 3 + 2 + 3
 
 
+@pytest.mark.system(SLUG, "module")
 @pytest.mark.system(SLUG)
 def test_module() -> None:
     torch.manual_seed(0)
@@ -74,3 +79,15 @@ def test_module() -> None:
         a(x, causal=True)
     with pytest.raises(ValueError, match="blocks of 0 tokens"):
         BigBirdAttention(8, 2, size=0)
+
+
+@pytest.mark.system(SLUG)
+def test_texts_of_the_ends_and_one_block_are_dense_and_longer_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    attn = BigBirdAttention(8, 2, size=2, count=0, radius=0).double()
+    q, k, v = qkv(8, size=4)
+    assert (attn.mix(q, k, v, None, False) - dense(q, k, v, None)).abs().max() > 1e-3  # block 1 does not see block 2
+    monkeypatch.setattr(attn, "plan", None)  # 3 blocks of 2 tokens or fewer need none
+    for t in (1, 5, 6):
+        part = [x[:, :t] for x in (q, k, v)]
+        close(attn.mix(*part, None, False), dense(*part, None))

@@ -19,6 +19,7 @@ def heads(t: int, kv_heads: int, dtype: torch.dtype = torch.float64) -> list[Ten
     return [torch.randn(2, t, h, 8, generator=g, dtype=dtype) for h in (4, kv_heads, kv_heads)]
 
 
+@pytest.mark.system("causal-sliding-window", "masked-dense")
 @pytest.mark.system("causal-sliding-window")
 @pytest.mark.parametrize("t", [1, 4, 5, 8, 17])
 @pytest.mark.parametrize("kv_heads", [1, 4])
@@ -36,6 +37,7 @@ def test_gradients() -> None:
     assert torch.autograd.gradcheck(lambda q, k, v: attend_window(q, k, v, 2), (q, k, v))
 
 
+@pytest.mark.system("causal-sliding-window", "cost")
 @pytest.mark.system("causal-sliding-window")
 def test_the_cost_is_linear_in_the_text() -> None:
     """Twice the text, twice the arithmetic; dense attention would need four times as much."""

@@ -33,6 +33,7 @@ def angles(t: Tensor) -> tuple[Tensor, Tensor]:
     return a.cos(), a.sin()
 
 
+@pytest.mark.system("multi-head-latent-attention", "equations")
 @pytest.mark.system("multi-head-latent-attention")
 @pytest.mark.parametrize("q_rank", [5, None])
 def test_the_equations_of_dln(q_rank: int | None) -> None:
@@ -53,6 +54,7 @@ def test_the_equations_of_dln(q_rank: int | None) -> None:
     assert attn.scale == 1 / math.sqrt(10)
 
 
+@pytest.mark.system("multi-head-latent-attention", "decoding")
 @pytest.mark.system("multi-head-latent-attention")
 def test_naive_and_absorbed_decoding_are_the_full_pass() -> None:
     """Token by token from c^KV and k^R alone: 11 numbers a token, where plain attention would keep 2 · 3 · 10."""
@@ -85,3 +87,23 @@ def test_single_precision_takes_the_compiled_core() -> None:
 def test_values_longer_than_keys_are_refused() -> None:
     with pytest.raises(ValueError, match="values of 11 numbers"):
         layer(SIZES._replace(value=11))
+
+
+@pytest.mark.system("multi-head-latent-attention", "without-norms")
+def test_without_norms_it_is_the_form_of_the_book() -> None:
+    """DLN writes no norm on c^Q and c^KV: with the identity in their place every latent is linear in h."""
+    attn, h = layer(), x()
+    attn.kv_norm, attn.q.norm = torch.nn.Identity(), torch.nn.Identity()
+    turn = rotation(torch.arange(5)[:, None].double() * frequencies(4, dtype=torch.float64))
+    q = (h @ attn.q.down.weight.T @ attn.q.up.weight.T).view(2, 5, 3, 10)
+    down, up = h @ attn.kv_down.weight.T, attn.kv_up.weight.view(3, 14, 7)
+    k_r = (turn @ down[..., 7:, None])[..., 0]
+    outputs = []
+    for i in range(3):
+        q_i = torch.cat([q[:, :, i, :6], (turn @ q[:, :, i, 6:, None])[..., 0]], -1)
+        k_i = torch.cat([down[..., :7] @ up[i, :6].T, k_r], -1)
+        outputs.append(attention(q_i, k_i, down[..., :7] @ up[i, 6:].T, causal_mask(5))[0])
+    at = angles(torch.arange(5))
+    close(attn(h, at), torch.cat(outputs, -1) @ attn.out.weight.T)
+    close(attn.latents(2 * h, at), 2 * attn.latents(h, at))
+    close(attn.absorbed(attn.queries(h, at), attn.latents(h, at)[:, None], causal_mask(5)), attn(h, at))

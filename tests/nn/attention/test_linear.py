@@ -20,6 +20,7 @@ def quadratic(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Ten
     return kernel_attention(*(x.transpose(1, 2) for x in (q, k, v)), mask)[0].transpose(1, 2)
 
 
+@pytest.mark.system(SLUG, "quadratic", "causal")
 @pytest.mark.system(SLUG)
 @settings(max_examples=20, derandomize=True, deadline=None)
 @given(st.integers(1, 70), st.integers(1, 30))
@@ -30,6 +31,7 @@ def test_equals_the_quadratic_form(t: int, size: int) -> None:
     close(causal_linear_attend(q, k, v, size), quadratic(q, k, v, causal_mask(t)))
 
 
+@pytest.mark.system(SLUG, "cost")
 @pytest.mark.system(SLUG)
 def test_gradients_and_memory() -> None:
     inputs = [x.requires_grad_() for x in qkv(7, size=2)]
@@ -43,6 +45,7 @@ def test_gradients_and_memory() -> None:
         assert long < 2.1 * short
 
 
+@pytest.mark.system(SLUG, "module")
 @pytest.mark.system(SLUG)
 def test_module_both_ways_and_causal() -> None:
     torch.manual_seed(0)

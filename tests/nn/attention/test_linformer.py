@@ -13,6 +13,7 @@ from tests.nn.dense import dense, kept_for_backward, qkv
 SLUG = "linformer"
 
 
+@pytest.mark.system(SLUG, "identity")
 @pytest.mark.system(SLUG)
 def test_identity_projections_give_full_attention() -> None:
     q, k, v = qkv(12)
@@ -20,6 +21,7 @@ def test_identity_projections_give_full_attention() -> None:
     close(linformer_attend(q, k, v, eye, eye), dense(q, k, v, None))
 
 
+@pytest.mark.system(SLUG, "equation")
 @pytest.mark.system(SLUG)
 def test_equation_of_the_paper() -> None:
     """softmax(Q (E K)ᵀ / √d) F V of each head."""
@@ -32,6 +34,7 @@ def test_equation_of_the_paper() -> None:
     assert torch.autograd.gradcheck(linformer_attend, inputs, fast_mode=True)
 
 
+@pytest.mark.system(SLUG, "module")
 @pytest.mark.system(SLUG)
 def test_module() -> None:
     torch.manual_seed(0)
@@ -47,6 +50,7 @@ def test_module() -> None:
         attn(x, causal=True)
 
 
+@pytest.mark.system(SLUG, "linear")
 @pytest.mark.system(SLUG)
 def test_memory_is_linear() -> None:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:

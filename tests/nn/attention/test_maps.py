@@ -17,6 +17,7 @@ from tests.close import close
 SLUG = "attention-maps-analysis"
 
 
+@pytest.mark.system(SLUG, "extract", "masked")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_weights_are_those_of_transformers(kind: str, tmp_path: Path) -> None:
@@ -37,6 +38,7 @@ def test_weights_are_those_of_transformers(kind: str, tmp_path: Path) -> None:
         close(a.sum(-1), torch.ones(a.shape[:-1]))
 
 
+@pytest.mark.system(SLUG, "masked")
 @pytest.mark.system(SLUG)
 def test_a_mask_and_another_source() -> None:
     torch.manual_seed(2)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from descend.nn.attention.multi_head import Attention, CausalSelfAttention, join_heads, split_heads
-from descend.ops.attention.dot_product import attention, causal_mask
+from descend.nn.attention.multi_head import Attention, CausalSelfAttention, attend, join_heads, split_heads
+from descend.ops.attention.dot_product import attention, causal_mask, padding_mask
 from tests.close import close
 
 
@@ -16,7 +16,9 @@ def layer(width: int = 12, heads: int = 3) -> CausalSelfAttention:
     return CausalSelfAttention(width, heads).double()
 
 
-@pytest.mark.system("multi-head-attention", "causal-mask")
+@pytest.mark.system("multi-head-attention", "per-head", "uses")
+@pytest.mark.system("multi-head-attention")
+@pytest.mark.system("causal-mask")
 def test_fast_is_readable() -> None:
     attn, x = layer(), torch.randn(2, 5, 12, dtype=torch.float64)
     weight, bias = attn.qkv.weight.view(3, 3, 4, 12), attn.qkv.bias.view(3, 3, 4)  # q/k/v, head, k, d
@@ -27,6 +29,7 @@ def test_fast_is_readable() -> None:
     close(attn(x), torch.cat(heads, -1) @ attn.out.weight.T + attn.out.bias)
 
 
+@pytest.mark.system("multi-head-attention", "with-biases")
 @pytest.mark.system("multi-head-attention")
 def test_equals_torchs_multi_head_attention() -> None:
     attn, x = layer(), torch.randn(2, 5, 12, dtype=torch.float64)
@@ -50,7 +53,10 @@ def test_width_must_divide() -> None:
         CausalSelfAttention(10, 3)
 
 
-@pytest.mark.system("grouped-query-attention", "multi-query-attention")
+@pytest.mark.system("grouped-query-attention", "between")
+@pytest.mark.system("multi-query-attention", "tied")
+@pytest.mark.system("grouped-query-attention")
+@pytest.mark.system("multi-query-attention")
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_grouped_queries_are_tied_heads(groups: int, dtype: torch.dtype) -> None:
@@ -67,14 +73,41 @@ def test_grouped_queries_are_tied_heads(groups: int, dtype: torch.dtype) -> None
     assert grouped.k.weight.numel() == 12 * 3 * groups
 
 
-@pytest.mark.system("grouped-query-attention", "multi-query-attention")
+@pytest.mark.system("grouped-query-attention")
+@pytest.mark.system("multi-query-attention")
 def test_gradients_of_shared_keys() -> None:
     torch.manual_seed(0)
     attn, x = Attention(8, 4, 2).double(), torch.randn(1, 3, 8, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: attn(x, causal=True), x)
 
 
+@pytest.mark.system("grouped-query-attention", "divides")
 @pytest.mark.system("grouped-query-attention")
 def test_groups_must_divide_the_heads() -> None:
     with pytest.raises(ValueError, match="a multiple of kv_heads 3"):
         Attention(8, 4, 3)
+
+
+@pytest.mark.system("padding-mask", "nowhere")
+@pytest.mark.system("padding-mask")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["yes or no", "infinities", "with a learned bias"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_row_that_may_look_nowhere_is_zero(kind: str, causal: bool, dtype: torch.dtype) -> None:
+    """A text of padding alone: forward and backward are finite in every form, and the other text is as without it."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 6, 4, 8, dtype=dtype, requires_grad=True) for _ in range(3))
+    bias = torch.randn(1, 4, 6, 6, dtype=dtype, requires_grad=True)
+    seen = padding_mask(torch.tensor([0, 4]), 6)
+    added = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, -torch.inf)
+    mask = {"yes or no": seen, "infinities": added, "with a learned bias": bias + added}[kind]
+    y = attend(q, k, v, causal, mask)
+    assert (y[0] == 0).all()
+    alone = attend(q[1:], k[1:], v[1:], causal, mask[1:])
+    if dtype != torch.bfloat16:  # too coarse to compare
+        close(y[1:], alone)
+    y.square().sum().backward()
+    for x in (q, k, v, *([bias] if kind == "with a learned bias" else [])):
+        assert x.grad is not None
+        assert torch.isfinite(x.grad).all()
+        assert x.grad.abs().sum() > 0

@@ -22,6 +22,7 @@ def rows(m: int, d: int = 4, seed: int = 0) -> torch.Tensor:
     return orthogonal_rows(m, d, torch.Generator().manual_seed(seed), torch.float64)
 
 
+@pytest.mark.system(SLUG, "scaling")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("causal", [False, True])
 def test_equals_the_kernel_of_the_printed_features(causal: bool) -> None:
@@ -33,6 +34,7 @@ def test_equals_the_kernel_of_the_printed_features(causal: bool) -> None:
     close(performer_mix(q, k, v, w, causal=causal), expected)
 
 
+@pytest.mark.system(SLUG, "error")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("causal", [False, True])
 def test_error_against_softmax_attention_falls_as_one_over_root_m(causal: bool) -> None:
@@ -48,6 +50,7 @@ def test_error_against_softmax_attention_falls_as_one_over_root_m(causal: bool) 
     assert errors[1] < 0.1 * float(exact.square().mean().sqrt())
 
 
+@pytest.mark.system(SLUG, "scaling")
 @pytest.mark.system(SLUG)
 def test_without_the_correction_it_estimates_another_kernel() -> None:
     """Erratum of S940 6.2: with q and k as they are, exp(q·k) comes out, further away than the noise."""
@@ -59,6 +62,7 @@ def test_without_the_correction_it_estimates_another_kernel() -> None:
     assert (wrong - exact).square().mean() > 4 * (right - exact).square().mean()
 
 
+@pytest.mark.system(SLUG, "cost")
 @pytest.mark.system(SLUG)
 def test_gradients_and_memory() -> None:
     inputs = [x.requires_grad_() for x in qkv(6, size=2)]
@@ -69,6 +73,7 @@ def test_gradients_and_memory() -> None:
     assert long < 2.1 * short
 
 
+@pytest.mark.system(SLUG, "module")
 @pytest.mark.system(SLUG)
 def test_module_takes_the_weights_of_full_attention() -> None:
     torch.manual_seed(0)

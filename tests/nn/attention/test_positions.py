@@ -23,6 +23,8 @@ from tests.close import close
 X = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(3))
 
 
+@pytest.mark.system("additive-position-information", "difference")
+@pytest.mark.system("sinusoidal-positional-encoding", "learnable")
 @pytest.mark.system("additive-position-information")
 @pytest.mark.parametrize("code", [SinusoidalPositions(8), LearnedPositions(10, 8)], ids=["sinusoidal", "learned"])
 def test_the_same_token_at_two_positions_differs_by_the_positions(code: nn.Module) -> None:
@@ -34,6 +36,7 @@ def test_the_same_token_at_two_positions_differs_by_the_positions(code: nn.Modul
     assert not torch.allclose(x[0, 7], x[0, 2])
 
 
+@pytest.mark.system("additive-position-information", "no-root")
 @pytest.mark.system("additive-position-information")
 def test_added_to_the_input_as_it_is_without_the_root_of_the_width() -> None:
     close(AddPositions(SinusoidalPositions(8))(X), X + sinusoidal(torch.arange(6), 8))
@@ -41,6 +44,8 @@ def test_added_to_the_input_as_it_is_without_the_root_of_the_width() -> None:
     assert half.dtype == torch.bfloat16
 
 
+@pytest.mark.system("additive-position-information", "order", "switch")
+@pytest.mark.system("attention-permutation-equivariance", "positions")
 @pytest.mark.system("additive-position-information")
 @pytest.mark.system("attention-permutation-equivariance")
 def test_attention_sees_the_order_only_with_positions() -> None:
@@ -54,6 +59,8 @@ def test_attention_sees_the_order_only_with_positions() -> None:
     assert worst_equivariance_error(nn.Sequential(nn.Identity(), attention), x) < 1e-12, "none"
 
 
+@pytest.mark.system("additive-position-information", "switch")
+@pytest.mark.system("position-encoding-labs", "rejected")
 @pytest.mark.system("position-encoding-labs")
 def test_appended_codes_widen_the_vectors() -> None:
     x = AppendPositions(IndexPositions())(X)
@@ -65,6 +72,7 @@ def test_appended_codes_widen_the_vectors() -> None:
     assert short != long
 
 
+@pytest.mark.system("learned-position-embeddings", "table", "limit")
 @pytest.mark.system("learned-position-embeddings")
 def test_learned_positions_are_a_table_with_an_end() -> None:
     code = LearnedPositions(512, 4)
@@ -79,6 +87,7 @@ def test_learned_positions_are_a_table_with_an_end() -> None:
     assert used.nonzero().flatten().tolist() == [0, 1, 2], "only the rows that were used have a gradient"
 
 
+@pytest.mark.system("alibi", "any-layer")
 @pytest.mark.system("alibi")
 def test_alibi_is_a_mask_of_attend() -> None:
     torch.manual_seed(1)
@@ -93,6 +102,7 @@ def test_alibi_is_a_mask_of_attend() -> None:
     assert Alibi(4).state_dict() == {}, "nothing to save"
 
 
+@pytest.mark.system("alibi", "any-length")
 @pytest.mark.system("alibi")
 def test_alibi_prefers_near_keys_at_any_length() -> None:
     """With equal scores a weight falls by exp(−m) a step, whatever the length."""

@@ -25,6 +25,7 @@ SLUG = "relative-position-bias"
 EVERY = [RelativeBias(3), CausalRelativeBias(3), ClippedRelativeBias(3, 4)]
 
 
+@pytest.mark.system(SLUG, "buckets")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(("buckets", "farthest"), [(32, 128), (8, 20), (64, 500)])
 def test_buckets_are_the_released_ones(buckets: int, farthest: int) -> None:
@@ -35,6 +36,7 @@ def test_buckets_are_the_released_ones(buckets: int, farthest: int) -> None:
     assert torch.equal(one_sided_bucket(offset, buckets, farthest), theirs(offset, False, buckets, farthest))
 
 
+@pytest.mark.system(SLUG, "coarse")
 @pytest.mark.system(SLUG)
 def test_near_exact_and_far_coarse() -> None:
     n = torch.arange(1000)
@@ -49,6 +51,7 @@ def test_near_exact_and_far_coarse() -> None:
     assert clipped_bucket(torch.tensor([-9, -2, 0, 1, 9]), 3).tolist() == [0, 1, 3, 4, 6]
 
 
+@pytest.mark.system(SLUG, "offset", "cache")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("bias", EVERY, ids=["encoder", "decoder", "clipped"])
 def test_depends_on_the_offset_only_and_serves_a_cache(bias: RelativeBias) -> None:
@@ -60,6 +63,7 @@ def test_depends_on_the_offset_only_and_serves_a_cache(bias: RelativeBias) -> No
     assert torch.equal(bias(5, 12), whole[..., 7:, :])
 
 
+@pytest.mark.system(SLUG, "clipped")
 @pytest.mark.system(SLUG)
 def test_one_number_an_offset_and_head() -> None:
     assert sum(p.numel() for p in ClippedRelativeBias(8, 5).parameters()) == 8 * (2 * 5 + 1)
@@ -68,6 +72,7 @@ def test_one_number_an_offset_and_head() -> None:
         RelativeBias(4, 2)
 
 
+@pytest.mark.system(SLUG, "scale")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("scale", [None, 1.0], ids=["books", "released"])
 def test_in_the_scores(scale: float | None) -> None:
@@ -82,6 +87,7 @@ def test_in_the_scores(scale: float | None) -> None:
     assert additive(causal_mask(2))[0, 1] == -math.inf
 
 
+@pytest.mark.system(SLUG, "clipped")
 @pytest.mark.system(SLUG)
 def test_gradients() -> None:
     bias = ClippedRelativeBias(2, 2).double()

@@ -11,6 +11,7 @@ from descend.nn.attention.rotary import Rope, ntk_base, rope_of_older_files, rot
 from tests.close import close
 
 
+@pytest.mark.system("rope-scaling", "identity")
 @pytest.mark.system("rope-scaling")
 @pytest.mark.parametrize("kind", ["linear", "llama3", "dynamic", "yarn"])
 def test_factor_one_is_the_identity(kind: str) -> None:
@@ -20,6 +21,7 @@ def test_factor_one_is_the_identity(kind: str) -> None:
         close(ours, plain)
 
 
+@pytest.mark.system("rope-scaling", "further")
 @pytest.mark.system("rope-scaling")
 def test_dynamic_positions() -> None:
     """Within the trained context nothing changes; beyond it the base is that of the length, and grows."""
@@ -32,6 +34,7 @@ def test_dynamic_positions() -> None:
         rope.angles(torch.arange(4), 16)
 
 
+@pytest.mark.system("rope-scaling", "ntk")
 @pytest.mark.system("rope-scaling")
 def test_the_base_keeps_the_shortest_wave_and_stretches_the_longest() -> None:
     plain, longer = Rope().frequencies(16), Rope(theta=ntk_base(1e4, 16, 4.0)).frequencies(16)
@@ -39,6 +42,7 @@ def test_the_base_keeps_the_shortest_wave_and_stretches_the_longest() -> None:
     close(plain[-1] / longer[-1], torch.tensor(4.0))
 
 
+@pytest.mark.system("rope-scaling", "interpolation")
 @pytest.mark.system("rope-scaling")
 def test_interpolated_angles_stay_in_the_trained_range() -> None:
     plain, linear = Rope(), Rope(kind="linear", factor=4.0)
@@ -46,6 +50,7 @@ def test_interpolated_angles_stay_in_the_trained_range() -> None:
     close(linear.angles(torch.tensor([40]), 16)[0], plain.angles(torch.tensor([10]), 16)[0])
 
 
+@pytest.mark.system("rope-scaling", "further")
 @pytest.mark.system("rope-scaling")
 def test_yarn_leaves_fast_turns_and_interpolates_slow_ones() -> None:
     rope = Rope(kind="yarn", factor=8.0, original=1024)
@@ -60,6 +65,7 @@ def test_yarn_leaves_fast_turns_and_interpolates_slow_ones() -> None:
     assert Rope(kind="yarn", factor=8.0, attention=0.5).amplitude == 0.5
 
 
+@pytest.mark.system("rope", "norm", "cache")
 @pytest.mark.system("rope")
 def test_position_zero_and_values() -> None:
     x = torch.randn(1, 3, 2, 8, generator=torch.Generator().manual_seed(0))

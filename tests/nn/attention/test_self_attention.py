@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
 import pytest
 import torch
 
+from descend.models import model_class
 from descend.nn.attention.big_bird import BigBirdAttention
 from descend.nn.attention.linear import LinearAttention
 from descend.nn.attention.linformer import LinformerAttention
@@ -43,6 +48,7 @@ def test_full_attention_is_attention() -> None:
     close(ours(x, mask, causal=True), known(x, mask=mask, causal=True))
 
 
+@pytest.mark.system("shared-attention-core", "other-cores")
 @pytest.mark.system("shared-attention-core")
 @pytest.mark.parametrize("name", [*MODULES, *WITHOUT_DROPOUT])
 def test_each_stands_in_an_encoder(name: str) -> None:
@@ -73,3 +79,31 @@ def test_dropout_is_for_training_alone(name: str) -> None:
     assert not torch.equal(attn(x), attn(x))
     attn.eval()
     assert torch.equal(attn(x), attn(x))
+
+
+@pytest.mark.system("shared-attention-core", "models")
+@pytest.mark.parametrize(
+    ("name", "causal", "cross"),
+    [("bert", False, False), ("vit", False, False), ("llama", True, False), ("t5", True, True)],
+)
+def test_encoders_and_decoders_are_built_of_one_module(name: str, causal: bool, cross: bool) -> None:
+    """Every product of queries and keys in these models is made by `Attention`; mask and source differ."""
+    file = import_module(f"descend.models.{name}")
+    torch.manual_seed(0)
+    model: Any = model_class(name)(file.TINY).eval()
+    layers = [m for m in model.modules() if isinstance(m, Attention)]
+    seen: list[dict[str, Any]] = []
+    for layer in layers:
+        assert type(layer).forward is Attention.forward
+        layer.register_forward_pre_hook(
+            lambda m, args, kwargs: seen.append(signature(Attention.forward).bind(m, *args, **kwargs).arguments),
+            with_kwargs=True,
+        )
+    tokens = torch.randint(3, 20, (1, 6))
+    given = {"vit": getattr(file, "TINY_INPUT", lambda: None)(), "t5": (tokens, tokens)}.get(name, tokens)
+    with torch.no_grad():
+        model(*given) if isinstance(given, tuple) else model(given)
+    assert len(seen) == len(layers) >= 2
+    assert any(s.get("causal", False) for s in seen) == causal
+    looks_elsewhere = [s["source"].data_ptr() != s["x"].data_ptr() for s in seen if s.get("source") is not None]
+    assert any(looks_elsewhere) == cross

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from descend.nn.attention.shifted_window import (
     ImageWindowAttention,
-    cut,
-    joined,
+    cut_windows,
+    join_windows,
     offset_index,
     regions,
     sees,
@@ -108,10 +108,10 @@ def test_a_map_smaller_than_the_window_uses_the_middle_of_the_table() -> None:
 @pytest.mark.system("window-attention")
 def test_cut_and_joined_are_inverse_and_windows_lie_row_by_row() -> None:
     x = torch.arange(2 * 6 * 9).view(2, 6, 9, 1)
-    windows = cut(x, 3)
+    windows = cut_windows(x, 3)
     assert torch.equal(windows[1, :, 0].view(3, 3), x[0, :3, 3:6, 0])
     assert torch.equal(windows[3, :, 0].view(3, 3), x[0, 3:, :3, 0])
-    assert torch.equal(joined(windows, 3, 6, 9), x)
+    assert torch.equal(join_windows(windows, 3, 6, 9), x)
 
 
 @pytest.mark.system("window-attention")

@@ -10,6 +10,7 @@ from tests.close import close
 X = torch.randn(2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.system("unscaled-self-attention", "projections")
 @pytest.mark.system("unscaled-self-attention")
 def test_identity_projections_give_the_parameter_free_form() -> None:
     head = SingleHead(4, 4, scale=1.0).double()
@@ -23,6 +24,7 @@ def test_identity_projections_give_the_parameter_free_form() -> None:
     close(a, expected[1])
 
 
+@pytest.mark.system("unscaled-self-attention", "without-biases")
 @pytest.mark.system("qkv-soft-attention")
 def test_is_torch_attention_and_counts_its_weights() -> None:
     torch.manual_seed(2)
@@ -35,6 +37,7 @@ def test_is_torch_attention_and_counts_its_weights() -> None:
     assert sum(p.numel() for p in head.parameters()) == 2 * 4 * 3 + 4 * 6
 
 
+@pytest.mark.system("unscaled-self-attention", "tied")
 @pytest.mark.system("unscaled-self-attention")
 def test_tied_projections_make_the_scores_symmetric() -> None:
     torch.manual_seed(3)

@@ -25,7 +25,9 @@ from tests.close import close
 from tests.nn.dense import dense, kept_for_backward, qkv
 
 
-@pytest.mark.system("sliding-window-attention", "sparse-softmax")
+@pytest.mark.system("sliding-window-attention", "masked-dense")
+@pytest.mark.system("sliding-window-attention")
+@pytest.mark.system("sparse-softmax")
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.integers(1, 150), st.integers(0, 90), st.integers(1, 7))
 def test_equals_masked_dense(t: int, w: int, d: int) -> None:
@@ -35,6 +37,7 @@ def test_equals_masked_dense(t: int, w: int, d: int) -> None:
         close(window_attend(q, k, v, w), dense(q, k, v, window(t, w)))
 
 
+@pytest.mark.system("sliding-window-attention", "full")
 @pytest.mark.system("sliding-window-attention")
 def test_a_window_over_all_is_full_attention() -> None:
     q, k, v = qkv(40)
@@ -65,6 +68,7 @@ def test_gradients() -> None:
         close(a, b)
 
 
+@pytest.mark.system("sliding-window-attention", "memory")
 @pytest.mark.system("sliding-window-attention")
 def test_memory_is_linear() -> None:
     """What is kept for the backward pass doubles with t; of the dense form it quadruples."""
@@ -74,6 +78,7 @@ def test_memory_is_linear() -> None:
     assert short < full / 8
 
 
+@pytest.mark.system("sliding-window-attention", "dilated")
 @pytest.mark.system("sliding-window-attention")
 def test_in_a_block_it_reaches_its_radius() -> None:
     torch.manual_seed(0)
@@ -98,6 +103,7 @@ def roles() -> Tensor:
     return found
 
 
+@pytest.mark.system("longformer", "shared")
 @pytest.mark.system("longformer")
 def test_global_window_equals_masked_dense() -> None:
     """The book's form: one set of projections, so it is full attention under the mask of MF 35.5.1."""

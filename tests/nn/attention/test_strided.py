@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 
 from descend.nn.attention.strided import FixedAttention, StridedAttention, fixed_attend, strided_attend
 from descend.ops.attention.patterns import fixed, strided
-from descend.theory.attention_cost import fitted_exponent
+from descend.theory.attention_cost import fit_exponent
 from tests.close import close
 from tests.nn.dense import dense, kept_for_backward, qkv
 
 SLUG = "sparse-transformer-attention"
 
 
-@pytest.mark.system(SLUG, "sparse-softmax")
+@pytest.mark.system(SLUG, "masked-dense")
+@pytest.mark.system(SLUG)
+@pytest.mark.system("sparse-softmax")
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.integers(1, 80), st.integers(1, 20), st.integers(1, 3))
 def test_equals_masked_dense(t: int, stride: int, summaries: int) -> None:
@@ -26,6 +28,7 @@ def test_equals_masked_dense(t: int, stride: int, summaries: int) -> None:
     close(fixed_attend(q, k, v, stride, few), dense(q, k, v, fixed(t, stride, few)))
 
 
+@pytest.mark.system(SLUG, "memory")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("attend", [strided_attend, fixed_attend])
 def test_gradients_and_memory(attend: object) -> None:
@@ -36,10 +39,11 @@ def test_gradients_and_memory(attend: object) -> None:
     assert torch.autograd.gradcheck(call, inputs, fast_mode=True)
     sizes = [1024, 4096]
     kept = [kept_for_backward(call, qkv(t)) for t in sizes]
-    assert fitted_exponent(sizes, kept) < 1.55  # t √t
+    assert fit_exponent(sizes, kept) < 1.55  # t √t
     assert kept[0] < kept_for_backward(lambda q, k, v: dense(q, k, v, None), qkv(1024)) / 4
 
 
+@pytest.mark.system(SLUG, "connected")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("attn", [StridedAttention(8, 2, 4), FixedAttention(8, 2, 4)])
 def test_modules_are_causal_and_two_layers_connect_all(attn: torch.nn.Module) -> None:

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from descend.nn.convolution.layers import AveragedConvTranspose2d, SeparableConv2d
 from descend.ops.images.convolution import Slide
-from descend.ops.images.resampling import transposed_averaged
+from descend.ops.images.resampling import averaged_transposed_convolution
 from descend.theory.convolution import separable_macs
 from descend.theory.network import layers
 from tests.close import close
@@ -39,7 +39,8 @@ def test_a_drop_in_with_the_counted_cost() -> None:
     assert torch.equal(ours.depthwise(x), F.conv2d(x, ours.depthwise.weight, padding=1, groups=16))
 
 
-@pytest.mark.system("depthwise-separable-convolution", "transposed-convolution")
+@pytest.mark.system("depthwise-separable-convolution")
+@pytest.mark.system("transposed-convolution")
 def test_gradients() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 2, 4, 4, dtype=torch.float64, requires_grad=True)
@@ -55,7 +56,7 @@ def test_averaged_layer(kernel: int, stride: int, padding: int) -> None:
     torch.manual_seed(0)
     layer = AveragedConvTranspose2d(3, 2, kernel, stride, padding).double()
     x = torch.randn(2, 3, 4, 5, dtype=torch.float64)
-    close(layer(x), transposed_averaged(x, layer.weight, layer.bias, Slide(stride, padding)))
+    close(layer(x), averaged_transposed_convolution(x, layer.weight, layer.bias, Slide(stride, padding)))
     like = nn.ConvTranspose2d(3, 2, kernel, stride, padding).double()
     like.load_state_dict(layer.state_dict())
     same = torch.allclose(layer(x), like(x))

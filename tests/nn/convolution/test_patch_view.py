@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from descend.nn.convolution import patch_view
-from descend.nn.convolution.patch_view import SlidingWindow, fully_convolutional, total_stride
+from descend.nn.convolution.patch_view import SlidingWindow, fully_convolutional, map_side, total_stride
 from descend.theory.network import layers
 from tests.close import close
 
@@ -60,3 +60,13 @@ def test_padding_is_refused() -> None:
     f = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.Flatten(), nn.Linear(2 * 25, 2))
     with pytest.raises(ValueError, match="Conv2d pads"):
         fully_convolutional(f, 5)
+
+
+@pytest.mark.system(SLUG)
+def test_the_side_of_the_map_is_that_of_one_window() -> None:
+    seen: list[tuple[int, ...]] = []
+    f = classifier(10)
+    f[0].register_forward_hook(lambda _, given, __: seen.append(tuple(given[0].shape)))
+    assert map_side(f, 10) == 3  # 10 - 2 = 8, pooled 4, less 1
+    assert seen == [(1, 3, 10, 10)]
+    assert map_side(nn.Sequential(nn.Flatten(), nn.Linear(9, 2)), 3) == 3

@@ -182,7 +182,9 @@ def test_the_path_of_a_silent_block(kind: Any) -> None:
     assert torch.equal(stack(x), x) == (kind in BARE)
 
 
-@pytest.mark.system("preactivation-block", "residual-block", "bottleneck-block")
+@pytest.mark.system("preactivation-block")
+@pytest.mark.system("residual-block")
+@pytest.mark.system("bottleneck-block")
 @pytest.mark.parametrize("kind", [*PLACEMENTS, BottleneckBlock, PlainBlock])
 def test_gradients(kind: Any) -> None:
     block = moved(kind(4, 4).double())

@@ -9,7 +9,7 @@ import torch
 from scipy.special import jvp
 from torch import Tensor, nn
 
-from descend.metrics.equivariance import equivariance_error, relative_change, rotated, shifted_in_zeros, turned
+from descend.metrics.equivariance import equivariance_error, relative_change, rotate_images, shift_zeros, turn_quarters
 from descend.nn.convolution.rotation import (
     BesselConv2d,
     MirrorBesselConv2d,
@@ -43,33 +43,35 @@ def layers(c_in: int = 2, c_out: int = 3) -> list[nn.Module]:
     return [layer.double() for layer in (*kinds, MirrorBesselConv2d(c_in, c_out, 3, padding=1))]
 
 
-@pytest.mark.system(RIC, BESSEL)
+@pytest.mark.system(RIC)
+@pytest.mark.system(BESSEL)
 def test_a_quarter_turn_turns_the_map_exactly() -> None:
     x = normal(2, 2, 8, 8)
     for layer in layers():
         scale = float(layer(x).detach().abs().max())
         for quarters in (1, 2, 3):
-            assert equivariance_error(layer, x, lambda z: turned(z, quarters)) < 1e-12 * scale
+            assert equivariance_error(layer, x, lambda z: turn_quarters(z, quarters)) < 1e-12 * scale
     plain = nn.Conv2d(2, 3, 3, padding=1).double()
-    assert equivariance_error(plain, x, turned) > 0.1
+    assert equivariance_error(plain, x, turn_quarters) > 0.1
     odd = normal(1, 2, 7, 7)  # the middle pixel of an odd side has no angle
-    gap = (layers()[0](turned(odd)) - turned(layers()[0](odd))).abs().amax((0, 1))
+    gap = (layers()[0](turn_quarters(odd)) - turn_quarters(layers()[0](odd))).abs().amax((0, 1))
     assert gap[3, 3] > 1e-3
     gap[3, 3] = 0
     assert gap.max() < 1e-12
 
 
-@pytest.mark.system(RIC, BESSEL)
+@pytest.mark.system(RIC)
+@pytest.mark.system(BESSEL)
 def test_other_angles_up_to_the_grid() -> None:
     """The largest answer changes by a few percent at most; that of an ordinary edge filter by more."""
     x = bar(32)
     largest = lambda f: lambda z: f(z).amax((2, 3))
     for angle in (20.0, 45.0, 70.0):
-        turn = lambda z: rotated(z, angle)
+        turn = lambda z: rotate_images(z, angle)
         for layer in layers(1):
             assert relative_change(largest(layer), x, turn) < 0.12
     edge = lambda z: filters.apply(z, filters.kernel("vertical"), padding=1)
-    assert relative_change(largest(edge), x, turned) > 0.3
+    assert relative_change(largest(edge), x, turn_quarters) > 0.3
 
 
 @pytest.mark.system(RIC)
@@ -111,7 +113,7 @@ def test_a_drop_in_without_more_weights() -> None:
         layer.bias.fill_(1.0)
     x = normal(1, 1, 5, 6)
     close(layer(x), 2 * x + 1)
-    moved = lambda z: shifted_in_zeros(z, (2, 0))
+    moved = lambda z: shift_zeros(z, (2, 0))
     ours = RICConv2d(1, 2).double()
     assert equivariance_error(ours, normal(1, 1, 12, 12), moved, border=4) > 1e-3, "the centre is special"
 
@@ -176,7 +178,8 @@ def test_mirror_images() -> None:
     assert equivariance_error(plain, x, flip) > 1e-3
 
 
-@pytest.mark.system(RIC, BESSEL)
+@pytest.mark.system(RIC)
+@pytest.mark.system(BESSEL)
 def test_gradients_and_devices_of_the_state() -> None:
     x = normal(1, 2, 6, 6).requires_grad_()
     for layer in layers():

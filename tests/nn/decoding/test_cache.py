@@ -25,6 +25,7 @@ def tokens(b: int = 3, t: int = 11) -> Tensor:
     return torch.randint(TINY.vocab, (b, t), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.system("causal-mask", "incremental")
 @pytest.mark.system("kv-cache")
 @pytest.mark.parametrize("b", [1, 3, 40])
 @pytest.mark.parametrize("prompt", [1, 5])
@@ -49,7 +50,9 @@ def test_in_double_precision_too() -> None:
             close(decoder.step(x[:, i]), gpt2(x[:, : i + 1])[:, -1])
 
 
-@pytest.mark.system("kv-cache", "padding-mask")
+@pytest.mark.system("padding-mask", "causal")
+@pytest.mark.system("kv-cache")
+@pytest.mark.system("padding-mask")
 @pytest.mark.parametrize("rows", [slice(0, 3), slice(1, 2)])
 def test_padding_on_the_left_changes_nothing(rows: slice) -> None:
     gpt2, x, pad = model(), tokens(), torch.tensor([0, 3, 5])
@@ -60,6 +63,7 @@ def test_padding_on_the_left_changes_nothing(rows: slice) -> None:
             close(torch.stack(found, 1)[n], gpt2(row[None, skip:])[0, 5 - skip :])
 
 
+@pytest.mark.system("causal-mask", "incremental")
 @pytest.mark.system("kv-cache")
 def test_one_query_against_the_cached_keys_is_a_row_of_masked_attention() -> None:
     """T = 6: the last query sees all keys so far, so row t of the masked form is the step t of the cached one."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from descend.models.gpt2 import GPT2, TINY, GPT2Config
+from descend.models.llama import TINY as LLAMA
+from descend.models.llama import Llama
 from tests.close import close
 
 
@@ -38,3 +42,23 @@ def test_a_decoder_can_start_again() -> None:
     first = decoder.start(x, pad, 5)
     decoder.step(torch.tensor([1]))
     assert torch.equal(decoder.start(x, pad, 5), first)
+
+
+@pytest.mark.system("multi-query-attention", "decoding")
+@pytest.mark.system("grouped-query-attention")
+@pytest.mark.system("kv-cache")
+@pytest.mark.parametrize("kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("prompt", [1, 4])
+def test_grouped_queries_without_compiled_code(kv_heads: int, prompt: int) -> None:
+    """In double precision each step goes through torch: a group of queries looks at the head that they share."""
+    torch.manual_seed(0)
+    model = Llama(replace(LLAMA, kv_heads=kv_heads)).double()
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.3)
+    x = torch.randint(61, (2, 9), generator=torch.Generator().manual_seed(1))
+    decoder = model.decoder()
+    with torch.no_grad():
+        full = model(x)
+        close(decoder.start(x[:, :prompt], torch.zeros(2, dtype=torch.long), 9), full[:, prompt - 1])
+        for t in range(prompt, 9):
+            close(decoder.step(x[:, t]), full[:, t])

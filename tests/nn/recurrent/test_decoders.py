@@ -36,6 +36,7 @@ def source(cell: str = "gru") -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-attention-decoder", "scores")
 @pytest.mark.parametrize("name", list(SCORES))
 def test_scores(name: str) -> None:
     torch.manual_seed(0)
@@ -55,6 +56,7 @@ def test_scores(name: str) -> None:
 
 
 @pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-attention-decoder", "scores")
 def test_a_dot_needs_equal_widths_and_the_scale_is_a_root() -> None:
     s, h = torch.randn(1, 2, 4), torch.randn(1, 3, 4)
     close(Scaled(4)(s, h), Dot(4)(s, h) / 2)
@@ -66,6 +68,7 @@ def test_a_dot_needs_equal_widths_and_the_scale_is_a_root() -> None:
 
 
 @pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-attention-decoder", "weights")
 @pytest.mark.parametrize("kind", [Current, Previous])
 def test_weights_and_contexts(kind: Any) -> None:
     torch.manual_seed(0)
@@ -82,7 +85,9 @@ def test_weights_and_contexts(kind: Any) -> None:
     close(c[1, 0], h[1, :3].mean(0))
 
 
-@pytest.mark.system("rnn-attention-decoder", "rnn-encoder-decoder")
+@pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-encoder-decoder", "decoding")
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("kind", [FromStart, EveryStep, Current, Previous])
 def test_a_target_at_once_is_a_target_step_by_step(kind: Any, cell: str) -> None:
@@ -98,6 +103,7 @@ def test_a_target_at_once_is_a_target_step_by_step(kind: Any, cell: str) -> None
 
 
 @pytest.mark.system("rnn-attention-decoder")
+@pytest.mark.system("rnn-attention-decoder", "current", "previous")
 def test_current_and_previous_states_look() -> None:
     """The first weights of the previous-state form come from s_0, those of the current-state form from s_1."""
     torch.manual_seed(0)
@@ -113,6 +119,7 @@ def test_current_and_previous_states_look() -> None:
 
 
 @pytest.mark.system("rnn-encoder-decoder")
+@pytest.mark.system("rnn-encoder-decoder", "start", "every-step")
 def test_the_fixed_contexts() -> None:
     h, state, real = source("lstm")
     start, every = FromStart("lstm", 3, W, 1, 0.0), EveryStep("lstm", 3, W, 1, 0.0)

@@ -11,7 +11,9 @@ from descend.nn.recurrent.layers import Cell, Recurrent
 from tests.close import close
 
 
+@pytest.mark.system("lstm", "heads")
 @pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "many-to-one", "one-to-many")
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_shapes_on_every_cell(cell: Cell) -> None:
     net, x, lengths = Recurrent(cell, 3, 8), torch.randn(2, 5, 3), torch.tensor([5, 3])
@@ -24,6 +26,7 @@ def test_shapes_on_every_cell(cell: Cell) -> None:
 
 
 @pytest.mark.system("att-blstm")
+@pytest.mark.system("att-blstm", "weights")
 def test_attention_weights_are_a_distribution_over_the_real_words() -> None:
     torch.manual_seed(0)
     head, h, lengths = AttentionPool(6, 2), torch.randn(3, 5, 6), torch.tensor([5, 1, 3])
@@ -37,8 +40,9 @@ def test_attention_weights_are_a_distribution_over_the_real_words() -> None:
 
 
 @pytest.mark.system("rnn-task-heads")
+@pytest.mark.system("rnn-task-heads", "one-to-many")
 def test_one_vector_becomes_a_sequence() -> None:
-    """Count from the number that the vector names, as a caption from a picture."""
+    """Count from the number that the vector names, as a caption from an image."""
     torch.manual_seed(0)
     net = FromVector("gru", 5, 32, 8)
     first = torch.arange(5)

@@ -10,6 +10,7 @@ from tests.close import close
 
 
 @pytest.mark.system("state-space-layer")
+@pytest.mark.system("state-space-layer", "convolution", "layer")
 def test_the_layer_is_its_recurrence_and_learns() -> None:
     torch.manual_seed(0)
     net, u = StateSpace(3, 5).double(), torch.randn(2, 30, 3).double()
@@ -32,6 +33,7 @@ def test_the_layer_is_its_recurrence_and_learns() -> None:
 
 
 @pytest.mark.system("mamba")
+@pytest.mark.system("mamba", "selective")
 def test_reading_at_once_is_reading_step_by_step() -> None:
     torch.manual_seed(0)
     net, u = Selective(6, 12, 4, 4, 2).double(), torch.randn(2, 9, 6).double()
@@ -57,7 +59,9 @@ def test_padding_on_the_left_is_not_read() -> None:
     close(state.inputs, after.inputs)
 
 
-@pytest.mark.system("mamba", "state-space-layer")
+@pytest.mark.system("mamba")
+@pytest.mark.system("mamba", "linear")
+@pytest.mark.system("state-space-layer")
 def test_memory_is_one_state_whatever_the_length() -> None:
     net = Selective(6, 12, 4, 4, 2)
     sizes = {t: sum(part.numel() for part in net.read(torch.randn(1, t, 6))[1]) for t in (5, 50)}

@@ -10,6 +10,7 @@ from descend.ops.attention.rotary import frequencies, rotation
 from tests.close import close
 
 
+@pytest.mark.system("multi-head-latent-attention", "absorption")
 @pytest.mark.system("multi-head-latent-attention")
 def test_absorption_and_its_conflict_with_rope() -> None:
     g = torch.Generator().manual_seed(0)

@@ -9,6 +9,7 @@ from descend.ops.attention.causal_window import reach, window_entries, window_ma
 from descend.ops.attention.dot_product import causal_mask
 
 
+@pytest.mark.system("causal-sliding-window", "keys", "full")
 @pytest.mark.system("causal-sliding-window")
 @pytest.mark.parametrize(("t", "keys"), [(1, 1), (7, 1), (7, 3), (7, 7), (7, 20)])
 def test_keys(t: int, keys: int) -> None:
@@ -20,6 +21,7 @@ def test_keys(t: int, keys: int) -> None:
         assert torch.equal(mask, causal_mask(t))
 
 
+@pytest.mark.system("causal-sliding-window", "reach")
 @pytest.mark.system("causal-sliding-window")
 def test_a_cache_and_the_reach_of_layers() -> None:
     assert torch.equal(window_mask(2, 3, 7), window_mask(7, 3)[-2:])

@@ -18,6 +18,7 @@ def features(n: int, t: int = 9, m: int = 5, seed: int = 0) -> list[Tensor]:
     return [elu_plus_one(part) for part in x]
 
 
+@pytest.mark.system(SLUG, "phi")
 @pytest.mark.system(SLUG)
 def test_phi() -> None:
     x = torch.tensor([-30.0, -1.0, 0.0, 2.0], dtype=torch.float64)
@@ -25,6 +26,7 @@ def test_phi() -> None:
     assert (elu_plus_one(x) > 0).all()
 
 
+@pytest.mark.system(SLUG, "quadratic")
 @pytest.mark.system(SLUG)
 def test_weights_are_a_distribution_of_kernel_values() -> None:
     q, k, v = features(3)
@@ -34,6 +36,7 @@ def test_weights_are_a_distribution_of_kernel_values() -> None:
     close(y[1, 2], (a[1, 2][:, None] * v[1]).sum(0))
 
 
+@pytest.mark.system(SLUG, "causal")
 @pytest.mark.system(SLUG)
 def test_recurrent_form_equals_the_masked_form() -> None:
     q, k, v = features(3)
@@ -42,6 +45,7 @@ def test_recurrent_form_equals_the_masked_form() -> None:
     close(recurrent_attention(q, k, v), y)
 
 
+@pytest.mark.system(SLUG, "not-softmax")
 @pytest.mark.system(SLUG)
 def test_it_is_not_softmax_attention() -> None:
     x = torch.randn(2, 9, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

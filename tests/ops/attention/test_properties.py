@@ -32,6 +32,7 @@ class EncoderBlock(nn.Module):
         return self.norms[1](x + self.mlp(x))
 
 
+@pytest.mark.system("attention-permutation-equivariance", "block", "not-invariant")
 @pytest.mark.system("attention-permutation-equivariance")
 def test_a_whole_block_is_equivariant_and_not_invariant() -> None:
     torch.manual_seed(0)
@@ -41,6 +42,7 @@ def test_a_whole_block_is_equivariant_and_not_invariant() -> None:
     assert invariance_error(lambda x: block(x).mean(-2), x, ORDER) < 1e-12, "pooled"
 
 
+@pytest.mark.system("attention-permutation-equivariance", "causal-mask")
 @pytest.mark.system("attention-permutation-equivariance")
 def test_a_causal_mask_breaks_it() -> None:
     def masked(x: torch.Tensor) -> torch.Tensor:
@@ -50,6 +52,14 @@ def test_a_causal_mask_breaks_it() -> None:
     assert worst_equivariance_error(masked, X) > 0.1
 
 
+@pytest.mark.system("attention-permutation-equivariance", "any-layer")
+def test_the_worst_order_counts_not_the_best() -> None:
+    """Two rows: some of the drawn orders leave them as they are, without any error."""
+    found = worst_equivariance_error(lambda x: x * torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [2.0]]))
+    assert found == 4  # (2, 1) gives (2, 3), the outputs in that order are (6, 1)
+
+
+@pytest.mark.system("attention-permutation-equivariance", "sentences")
 @pytest.mark.system("attention-permutation-equivariance")
 def test_the_dog_bit_the_man_gives_the_same_outputs_as_the_man_bit_the_dog() -> None:
     the, dog, bit, man = X[:4]
@@ -59,6 +69,8 @@ def test_the_dog_bit_the_man_gives_the_same_outputs_as_the_man_bit_the_dog() -> 
     close(a[a[:, 0].argsort()], b[b[:, 0].argsort()])
 
 
+@pytest.mark.system("attention-properties", "span")
+@pytest.mark.system("unscaled-self-attention", "span")
 @pytest.mark.system("attention-properties")
 def test_outputs_stay_in_the_span_of_the_values() -> None:
     x = X[:3]
@@ -73,6 +85,8 @@ def test_outputs_stay_in_the_span_of_the_values() -> None:
     assert joint_rank(x @ w[2], bent) > 3, "the feed-forward part leaves it"
 
 
+@pytest.mark.system("attention-properties", "loop")
+@pytest.mark.system("scaled-dot-product-attention", "loop")
 @pytest.mark.system("attention-properties")
 def test_the_loop_over_queries_is_the_matrix_form() -> None:
     random = torch.Generator().manual_seed(2)
@@ -80,6 +94,8 @@ def test_the_loop_over_queries_is_the_matrix_form() -> None:
     close(attention_by_query(q, k, v), attention(q, k, v)[0])
 
 
+@pytest.mark.system("attention-properties", "smooth", "dynamic")
+@pytest.mark.system("scaled-dot-product-attention", "gradients")
 @pytest.mark.system("attention-properties")
 def test_smooth_in_all_inputs_and_weights_from_the_content() -> None:
     torch.manual_seed(5)
@@ -90,6 +106,7 @@ def test_smooth_in_all_inputs_and_weights_from_the_content() -> None:
     assert (one - other).abs().max() > 0.01, "other content, other weights, the same parameters"
 
 
+@pytest.mark.system("attention-properties", "one-length")
 @pytest.mark.system("attention-properties")
 def test_a_fixed_mixing_has_one_length() -> None:
     torch.manual_seed(5)

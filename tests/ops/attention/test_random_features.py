@@ -39,6 +39,7 @@ def single(kind: str, q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     return torch.stack([FEATURES[kind](q, one) @ FEATURES[kind](k, one) for one in w[:, None]])
 
 
+@pytest.mark.system(SLUG, "unbiased")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("kind", FEATURES)
 def test_mean_and_variance_by_quadrature(kind: str) -> None:
@@ -54,6 +55,7 @@ def test_mean_and_variance_by_quadrature(kind: str) -> None:
     close((weights * found.square()).sum() - mean**2, VARIANCES[kind](q, k))
 
 
+@pytest.mark.system(SLUG, "scaling")
 @pytest.mark.system(SLUG)
 def test_scaled_inputs_give_the_kernel_of_attention() -> None:
     q, k = pair()
@@ -61,6 +63,7 @@ def test_scaled_inputs_give_the_kernel_of_attention() -> None:
     assert (softmax_kernel(q[None], k[None])[0, 0] - (q @ k / 2).exp()).abs() > 0.01
 
 
+@pytest.mark.system(SLUG, "error")
 @pytest.mark.system(SLUG)
 def test_error_falls_as_one_over_root_m() -> None:
     q, k = pair()
@@ -75,6 +78,7 @@ def test_error_falls_as_one_over_root_m() -> None:
     assert 0.7 < errors[0] * 16 / float(positive_variance(q, k)) < 1.4
 
 
+@pytest.mark.system(SLUG, "regimes")
 @pytest.mark.system(SLUG)
 def test_positive_features_win_only_where_the_kernel_is_small() -> None:
     """S940-6.2-positive-vs-trig-variance: the printed claim depends on the regime; positivity does not."""
@@ -88,6 +92,7 @@ def test_positive_features_win_only_where_the_kernel_is_small() -> None:
     assert (single("trigonometric", a, b, w) < 0).any()
 
 
+@pytest.mark.system(SLUG, "orthogonal")
 @pytest.mark.system(SLUG)
 def test_orthogonal_rows() -> None:
     w = rows(orthogonal_rows, 10, 4)
@@ -102,6 +107,7 @@ def test_orthogonal_rows() -> None:
     assert torch.equal(w, rows(orthogonal_rows, 10, 4))
 
 
+@pytest.mark.system(SLUG, "orthogonal")
 @pytest.mark.system(SLUG)
 def test_orthogonal_rows_have_less_error() -> None:
     d = 8

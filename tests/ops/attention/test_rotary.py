@@ -14,6 +14,7 @@ def angles(position: float, size: int = 8) -> torch.Tensor:
     return position * frequencies(size, dtype=torch.float64)
 
 
+@pytest.mark.system("rope", "forms", "norm")
 @pytest.mark.system("rope")
 def test_matrix_and_elementwise_form_are_one() -> None:
     x = torch.randn(3, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -25,6 +26,7 @@ def test_matrix_and_elementwise_form_are_one() -> None:
     close(rotation(a) @ rotation(a).mT, torch.eye(8, dtype=torch.float64).expand(3, 8, 8))
 
 
+@pytest.mark.system("rope", "relative")
 @pytest.mark.system("rope")
 def test_scores_know_the_distance_alone() -> None:
     q, k = torch.randn(2, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -37,6 +39,7 @@ def test_scores_know_the_distance_alone() -> None:
     assert not torch.isclose(score(3, 7), q @ rotation(angles(-4)) @ k)
 
 
+@pytest.mark.system("rope", "halves")
 @pytest.mark.system("rope")
 def test_halves_are_pairs_in_another_order() -> None:
     x = torch.randn(1, 5, 2, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))

@@ -23,6 +23,7 @@ def permitted(t: int, share: float = 0.4) -> Tensor:
     return chosen | torch.eye(t, dtype=torch.bool)
 
 
+@pytest.mark.system(SLUG, "torch")
 @pytest.mark.system(SLUG)
 def test_against_torch_sparse() -> None:
     """torch.sparse.softmax leaves out what is not stored. A stored 0 counts: a permitted score may be 0."""
@@ -33,6 +34,7 @@ def test_against_torch_sparse() -> None:
     close(sparse_softmax(s, allowed), torch.sparse.softmax(stored, 1).to_dense())
 
 
+@pytest.mark.system(SLUG, "masked-dense")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("allowed", [permitted(12), window(12, 2), with_global(dilated(12, 1, 3), torch.tensor([4]))])
 def test_sparse_equals_masked_dense(allowed: Tensor) -> None:
@@ -45,12 +47,14 @@ def test_sparse_equals_masked_dense(allowed: Tensor) -> None:
     close(torch.zeros(2, 3, 12, 12, dtype=torch.float64).scatter_add(-1, index.expand(2, 3, -1, -1), a), dense)
 
 
+@pytest.mark.system(SLUG, "full")
 @pytest.mark.system(SLUG)
 def test_all_permitted_is_full_attention() -> None:
     q, k, v = (random(7, 4, seed=i) for i in range(3))
     close(sparse_attention(q, k, v, *neighbours(torch.ones(7, 7, dtype=torch.bool)))[0], attention(q, k, v)[0])
 
 
+@pytest.mark.system(SLUG, "jacobian")
 @pytest.mark.system(SLUG)
 def test_jacobian() -> None:
     """A_j (δ_jk − A_k) on permitted entries and exactly 0 elsewhere, also by autograd."""
@@ -62,6 +66,7 @@ def test_jacobian() -> None:
     assert found[allowed][:, allowed].all()
 
 
+@pytest.mark.system(SLUG, "backward")
 @pytest.mark.system(SLUG)
 def test_gradients_on_permitted_entries_only() -> None:
     index, real = neighbours(window(6, 1))

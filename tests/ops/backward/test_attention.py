@@ -18,6 +18,7 @@ def normal(*shape: int, seed: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).requires_grad_()
 
 
+@pytest.mark.system("attention-backward", "one-layout", "masks")
 @pytest.mark.parametrize(("t", "s", "k", "v"), [(3, 5, 2, 4), (4, 4, 4, 4), (1, 3, 7, 2)])
 def test_one_head(t: int, s: int, k: int, v: int) -> None:
     q, key, value = normal(2, t, k, seed=0), normal(2, s, k, seed=1), normal(2, s, v, seed=2)
@@ -33,6 +34,7 @@ def test_one_head(t: int, s: int, k: int, v: int) -> None:
         close(ours, oracle)
 
 
+@pytest.mark.system("attention-backward", "masks")
 def test_masked_entries_have_no_gradient() -> None:
     q, k, v = (normal(1, 1, 4, 3, seed=i) for i in range(3))
     mask = causal_mask(4) & padding_mask(torch.tensor([3]), 4)
@@ -45,6 +47,7 @@ def test_masked_entries_have_no_gradient() -> None:
         close(ours, oracle)
 
 
+@pytest.mark.system("attention-backward", "scaled-scores")
 def test_step_4_needs_the_unscaled_scores() -> None:
     """VOM 12.4.6: with the gradient of the scaled scores dQ is off by √d_k."""
     q, k, v = (normal(3, 4, seed=i) for i in range(3))
@@ -54,6 +57,7 @@ def test_step_4_needs_the_unscaled_scores() -> None:
     close(found.s @ k, 2 * dq)
 
 
+@pytest.mark.system("attention-backward", "multi-head", "cross-attention")
 @pytest.mark.parametrize("cross", [False, True])
 def test_multi_head_with_projections(cross: bool) -> None:
     x = normal(2, 3, 6, seed=0)

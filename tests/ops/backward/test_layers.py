@@ -33,6 +33,7 @@ def autograd(y: Tensor, g: Tensor, *leaves: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad((y * g).sum(), leaves)
 
 
+@pytest.mark.system("layer-backward-rules", "linear-relu-residual")
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.lists(st.integers(1, 3), max_size=3), st.integers(1, 4), st.integers(1, 4))
 def test_linear_for_any_leading_axes(leading: list[int], i: int, o: int) -> None:
@@ -42,6 +43,7 @@ def test_linear_for_any_leading_axes(leading: list[int], i: int, o: int) -> None
         close(ours, theirs)
 
 
+@pytest.mark.system("layer-backward-rules", "linear-relu-residual")
 def test_relu_is_zero_at_zero() -> None:
     x = torch.tensor([-1.0, -0.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
     g = normal(4)
@@ -49,12 +51,14 @@ def test_relu_is_zero_at_zero() -> None:
     assert relu_backward(torch.zeros(1), torch.ones(1)).item() == 0
 
 
+@pytest.mark.system("layer-backward-rules", "linear-relu-residual")
 def test_residual_gives_both_branches_everything() -> None:
     x, z, g = normal(2, 3).requires_grad_(), normal(2, 3, seed=1).requires_grad_(), normal(2, 3, seed=2)
     for ours, theirs in zip(residual_backward(g), autograd(x + z, g, x, z), strict=True):
         close(ours, theirs)
 
 
+@pytest.mark.system("layer-backward-rules", "embedding")
 def test_embedding_accumulates_repeated_tokens() -> None:
     table = normal(6, 3).requires_grad_()
     tokens, g = torch.tensor([[4, 1, 0], [3, 1, 1]]), normal(2, 3, 3, seed=1)
@@ -64,6 +68,7 @@ def test_embedding_accumulates_repeated_tokens() -> None:
     assert not ours[[2, 5]].any()
 
 
+@pytest.mark.system("layer-backward-rules", "softmax")
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=6))
 def test_softmax_rule_is_the_jacobian(z: list[float]) -> None:
@@ -74,6 +79,7 @@ def test_softmax_rule_is_the_jacobian(z: list[float]) -> None:
     assert abs(softmax_backward(p, p_bar).sum().item()) < 1e-12
 
 
+@pytest.mark.system("layer-backward-rules", "softmax", "cross-entropy")
 def test_cross_entropy_and_the_erratum_of_mf() -> None:
     """p̄ = −y/p makes the softmax rule give p − y; the printed p̄ = p − y does not."""
     z, y = normal(5, 4).requires_grad_(), torch.tensor([0, 3, 1, 1, 2])
@@ -85,6 +91,7 @@ def test_cross_entropy_and_the_erratum_of_mf() -> None:
     assert not torch.allclose(softmax_backward(p, p - hot) / 5, ours, atol=1e-3)
 
 
+@pytest.mark.system("layer-backward-rules", "layer-norm")
 @pytest.mark.parametrize("eps", [1e-6, 0.3])
 def test_layer_norm_with_eps_inside_and_outside(eps: float) -> None:
     x, gamma, beta = (t.requires_grad_() for t in (normal(2, 3, 5), normal(5, seed=1), normal(5, seed=2)))

@@ -49,6 +49,7 @@ def test_delta_rules_of_dln() -> None:
         close(ours, oracle)
 
 
+@pytest.mark.system("mlp-backpropagation", "any-network", "both-layouts")
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(1, 4), min_size=2, max_size=4),
@@ -73,6 +74,7 @@ def test_both_layouts_for_any_network(widths: list[int], m: int, names: list[str
         torch.testing.assert_close(p, q.T)
 
 
+@pytest.mark.system("mlp-backpropagation", "batch-form")
 def test_the_batch_is_the_mean_over_examples_taken_once() -> None:
     """MF (5.17) with (5.20) averages twice; the mean of the single gradients is the truth."""
     weights, biases = network([2, 3, 1], seed=3)
@@ -90,6 +92,7 @@ def test_the_batch_is_the_mean_over_examples_taken_once() -> None:
     close(twice * 4, torch.autograd.grad(loss, weights[1])[0])
 
 
+@pytest.mark.system("mlp-backpropagation", "softmax-output")
 def test_softmax_needs_its_jacobian() -> None:
     """MF (5.6), elementwise, is wrong for softmax; the Jacobian gives p − y."""
     z = batch(3, 4)
@@ -99,6 +102,7 @@ def test_softmax_needs_its_jacobian() -> None:
     assert not torch.allclose(-y / p * p * (1 - p), p - y, atol=0.01)
 
 
+@pytest.mark.system("mlp-backpropagation", "two-layer-closed-form")
 def test_two_layer_relu_network_of_s940() -> None:
     (w1, w2), (b1, b2) = network([2, 5, 1], seed=4)
     x, y = batch(2, 1)[:, 0], torch.tensor(1.0, dtype=torch.float64)
@@ -108,6 +112,7 @@ def test_two_layer_relu_network_of_s940() -> None:
         close(ours, oracle)
 
 
+@pytest.mark.system("mlp-backpropagation", "any-network")
 def test_finite_differences() -> None:
     weights, biases = network([2, 3, 2], seed=5)
     x = batch(2, 3)
@@ -130,6 +135,7 @@ def test_finite_differences() -> None:
     assert torch.autograd.gradcheck(Net.apply, weights)
 
 
+@pytest.mark.system("mlp-backpropagation", "both-layouts")
 def test_layouts_of_a_jacobian() -> None:
     """Chain rule: numerator layout multiplies from the left, denominator layout in reversed order."""
     w, v = batch(2, 3).detach(), batch(4, 2).detach()

@@ -49,13 +49,11 @@ def cases(draw: st.DrawFn) -> tuple[int, tuple[int, ...], tuple[int, ...], Slide
     return axes, size, kernel, slide, groups * draw(st.integers(1, 2)), groups * draw(st.integers(1, 2))
 
 
-@pytest.mark.system(
-    "convolution-and-cross-correlation",
-    "conv2d-layer",
-    "conv-as-structured-matrix",
-    "grouped-and-depthwise-convolution",
-    "padding-and-stride-arithmetic",
-)
+@pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv-as-structured-matrix")
+@pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system("padding-and-stride-arithmetic")
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(cases())
 def test_four_forms_agree(case: tuple[int, tuple[int, ...], tuple[int, ...], Slide, int, int]) -> None:
@@ -86,7 +84,8 @@ def test_against_plain_loops() -> None:
         close(y[1, o, i, j], total)
 
 
-@pytest.mark.system("conv2d-layer", "grouped-and-depthwise-convolution")
+@pytest.mark.system("conv2d-layer")
+@pytest.mark.system("grouped-and-depthwise-convolution")
 @pytest.mark.parametrize("slide", [Slide(), Slide(2, 1), Slide((1, 2), (0, 2), (2, 1), 2)])
 def test_gradients_by_hand(slide: Slide) -> None:
     x, w, b = normal(2, 4, 6, 5), normal(6, 4 // slide.groups, 3, 2, seed=1), normal(6, seed=2)

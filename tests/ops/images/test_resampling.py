@@ -11,6 +11,7 @@ from descend.ops.images.convolution import Slide, layer, matrix
 from descend.ops.images.pooling import average_pool, max_pool
 from descend.ops.images.resampling import (
     average_unpool,
+    averaged_transposed_convolution,
     bilinear,
     bilinear_kernel,
     max_pool_with_switches,
@@ -19,8 +20,7 @@ from descend.ops.images.resampling import (
     overlaps,
     pixel_shuffle,
     subsample,
-    transposed,
-    transposed_averaged,
+    transposed_convolution,
     transposed_size,
 )
 from tests.close import close
@@ -68,12 +68,13 @@ def test_interpolation_and_shuffling_against_torch(factor: int) -> None:
     close(pixel_shuffle(x, factor), F.pixel_shuffle(x, factor))
 
 
-@pytest.mark.system(UP, TRANSPOSED)
+@pytest.mark.system(UP)
+@pytest.mark.system(TRANSPOSED)
 @pytest.mark.parametrize("factor", [2, 4])
 def test_bilinear_kernel_interpolates(factor: int) -> None:
     """A transposed convolution that starts with this kernel is bilinear up-sampling, away from the border."""
     x = normal(1, 1, 6, 6)
-    up = transposed(x, bilinear_kernel(factor, torch.float64)[None, None], None, Slide(factor, factor // 2))
+    up = transposed_convolution(x, bilinear_kernel(factor, torch.float64)[None, None], None, Slide(factor, factor // 2))
     inside = slice(factor, -factor)
     close(up[..., inside, inside], bilinear(x, factor)[..., inside, inside])
 
@@ -84,32 +85,35 @@ def test_adjoint_matrix_and_torch(slide: Slide) -> None:
     """⟨conv(x), y⟩ = ⟨x, convT(y)⟩: the matrix is the transpose of the convolution's."""
     w, b = normal(4, 6 // slide.groups, 3, 3), normal(6, seed=2)
     y = normal(2, 4, 3, 4, seed=1)
-    up = transposed(y, w, None, slide)
+    up = transposed_convolution(y, w, None, slide)
     assert tuple(up.shape[2:]) == transposed_size((3, 4), 3, slide)
     x = normal(*up.shape, seed=3)
     close((layer(x, w, None, slide) * y).sum(), (x * up).sum())
     close(up.flatten(1), (matrix(w, up.shape[2:], slide).T @ y.flatten(1).T).T)
     padding, dilation = slide.padding, slide.dilation
-    close(transposed(y, w, b, slide), F.conv_transpose2d(y, w, b, slide.stride, padding, 0, slide.groups, dilation))
+    close(
+        transposed_convolution(y, w, b, slide),
+        F.conv_transpose2d(y, w, b, slide.stride, padding, 0, slide.groups, dilation),
+    )
 
 
 @pytest.mark.system(TRANSPOSED)
 def test_overlaps_summed_and_averaged() -> None:
     """3×3 patches written at stride 2 overlap in one row and column: sums show a chequerboard, means do not."""
     x, w = torch.ones(1, 1, 3, 3, dtype=torch.float64), torch.ones(1, 1, 3, 3, dtype=torch.float64)
-    total = transposed(x, w, None, Slide(2))
+    total = transposed_convolution(x, w, None, Slide(2))
     line = torch.tensor([1, 1, 2, 1, 2, 1, 1], dtype=torch.float64)
     assert torch.equal(total[0, 0], line[:, None] * line)
     assert torch.equal(overlaps((3, 3), 3, Slide(2), torch.float64), total[0, 0])
-    assert torch.equal(transposed_averaged(x, w, None, Slide(2)), torch.ones_like(total))
+    assert torch.equal(averaged_transposed_convolution(x, w, None, Slide(2)), torch.ones_like(total))
     x = normal(2, 3, 3, 4).requires_grad_()
     w = normal(3, 2, 3, 3, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x, w: transposed_averaged(x, w, None, Slide(2)), (x, w))
+    assert torch.autograd.gradcheck(lambda x, w: averaged_transposed_convolution(x, w, None, Slide(2)), (x, w))
 
 
 @pytest.mark.system(TRANSPOSED)
 def test_it_is_not_the_inverse() -> None:
     x, w = normal(1, 1, 7, 7), normal(1, 1, 3, 3, seed=1)
-    back = transposed(layer(x, w, None, Slide(2)), w, None, Slide(2))
+    back = transposed_convolution(layer(x, w, None, Slide(2)), w, None, Slide(2))
     assert back.shape == x.shape
     assert (back - x).norm() > 0.5 * x.norm()

@@ -60,6 +60,7 @@ def wave(x: Tensor) -> Tensor:
 
 
 @pytest.mark.system("numerical-and-symbolic-differentiation")
+@pytest.mark.system("numerical-and-symbolic-differentiation", "limits")
 def test_secant_slopes_approach_the_tangent() -> None:
     """VOM 2.2: ((3+h)² − 9)/h = 6 + h."""
     h = t([1.0, 0.1, 0.01, 0.001])
@@ -69,7 +70,11 @@ def test_secant_slopes_approach_the_tangent() -> None:
     assert bool((error[1:] / error[:-1] - 0.1).abs().max() < 0.005)  # first order: a tenth of h, a tenth of the error
 
 
-@pytest.mark.system("numerical-and-symbolic-differentiation", "scalar-chain-rule")
+@pytest.mark.system("gradient-and-directional-derivative", "numerical-gradient")
+@pytest.mark.system("numerical-and-symbolic-differentiation")
+@pytest.mark.system("numerical-and-symbolic-differentiation", "gradient-checker")
+@pytest.mark.system("scalar-chain-rule")
+@pytest.mark.system("scalar-chain-rule", "agreement")
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
 def test_numerical_gradient_equals_autograd_and_scipy(shape: tuple[int, ...]) -> None:
     x = noise(*shape)
@@ -81,6 +86,7 @@ def test_numerical_gradient_equals_autograd_and_scipy(shape: tuple[int, ...]) ->
 
 
 @pytest.mark.system("numerical-and-symbolic-differentiation")
+@pytest.mark.system("numerical-and-symbolic-differentiation", "gradient-checker")
 def test_the_checker_finds_a_wrong_gradient() -> None:
     x = noise(5)
     right = gradient(wave, x)
@@ -102,6 +108,7 @@ def test_the_best_step_is_near_the_cube_root_of_epsilon() -> None:
 
 
 @pytest.mark.system("numerical-and-symbolic-differentiation")
+@pytest.mark.system("numerical-and-symbolic-differentiation", "rules")
 @given(seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=15, derandomize=True)
 def test_product_and_quotient_rules(seed: int) -> None:
@@ -118,6 +125,7 @@ def test_product_and_quotient_rules(seed: int) -> None:
 
 
 @pytest.mark.system("scalar-chain-rule")
+@pytest.mark.system("scalar-chain-rule", "per-link-factors")
 def test_links_of_the_book() -> None:
     """VOM 2.3: y = (3x + 1)² at 2: links 3 and 14, together 42; a step of 0.001 gives 3 and 14.003."""
     links, x, dx = [lambda x: 3 * x + 1, torch.square], t(2.0), t(0.001)
@@ -129,6 +137,7 @@ def test_links_of_the_book() -> None:
 
 
 @pytest.mark.system("scalar-chain-rule")
+@pytest.mark.system("scalar-chain-rule", "per-link-factors")
 @given(
     names=st.lists(st.sampled_from(["sin", "exp", "tanh", "sigmoid", "atan", "square"]), min_size=1, max_size=5),
     start=st.floats(-1.0, 1.0),
@@ -155,6 +164,7 @@ def test_deep_chains_vanish_or_explode() -> None:
 
 
 @pytest.mark.system("scalar-chain-rule")
+@pytest.mark.system("scalar-chain-rule", "tiny-network")
 def test_the_tiny_network() -> None:
     """VOM 2.3, y = v σ(wx + b): dy/dw = v σ' x, one factor more than the text writes."""
     w, x, b, v = 0.7, 1.3, -0.2, 1.5
@@ -179,6 +189,7 @@ def test_gradients_of_the_books() -> None:
 
 
 @pytest.mark.system("gradient-and-directional-derivative")
+@pytest.mark.system("gradient-and-directional-derivative", "directional")
 @given(seed=st.integers(0, 99), n=st.integers(1, 5))
 @settings(deadline=None, max_examples=20, derandomize=True)
 def test_directional_derivative_is_a_slope(seed: int, n: int) -> None:
@@ -195,6 +206,7 @@ def test_directional_derivative_is_a_slope(seed: int, n: int) -> None:
 
 
 @pytest.mark.system("gradient-and-directional-derivative")
+@pytest.mark.system("gradient-and-directional-derivative", "sweep")
 @pytest.mark.parametrize(("f", "p"), [(bowl, [3.0, 4.0]), (wave, [0.4, -0.9])])
 def test_a_sweep_of_directions_finds_the_gradient(f: object, p: list[float]) -> None:
     angles, slopes = sweep(f, t(p), 3601)  # type: ignore[arg-type]
@@ -207,6 +219,7 @@ def test_a_sweep_of_directions_finds_the_gradient(f: object, p: list[float]) -> 
 
 
 @pytest.mark.system("gradient-and-directional-derivative")
+@pytest.mark.system("gradient-and-directional-derivative", "slopes-and-gains")
 def test_slopes_are_not_gains() -> None:
     """VOM 2.5.4: 8, 6 and 10 are slopes at (3, 4); whole unit steps gain 9, 7 and 11."""
     p, directions = t([3.0, 4.0]), [t([0.0, 1.0]), t([1.0, 0.0]), t([0.6, 0.8])]
@@ -219,6 +232,7 @@ def test_slopes_are_not_gains() -> None:
 
 
 @pytest.mark.system("gradient-and-directional-derivative")
+@pytest.mark.system("gradient-and-directional-derivative", "slopes-and-gains")
 def test_the_budget_decides_the_direction() -> None:
     """VOM 2.5.4: on the circle (0.6, 0.8); with u1 + u2 = 1 everything goes to y."""
     g = t([6.0, 8.0])
@@ -233,6 +247,7 @@ def test_the_budget_decides_the_direction() -> None:
 
 
 @pytest.mark.system("jacobian-linear-approximation")
+@pytest.mark.system("jacobian-linear-approximation", "jacobian")
 def test_the_jacobian_of_the_book() -> None:
     """VOM 2.5.7."""
     f = lambda x: torch.stack([x[0] ** 2 + x[1], x[0] * x[1]])
@@ -244,6 +259,7 @@ def test_the_jacobian_of_the_book() -> None:
 
 
 @pytest.mark.system("jacobian-linear-approximation")
+@pytest.mark.system("jacobian-linear-approximation", "jacobian")
 @pytest.mark.parametrize(("m", "n"), [(1, 3), (4, 2), (3, 3)])
 def test_rows_are_gradients_and_torch_agrees(m: int, n: int) -> None:
     w, x = noise(m, n), noise(n, seed=1)
@@ -259,6 +275,7 @@ def test_rows_are_gradients_and_torch_agrees(m: int, n: int) -> None:
 
 
 @pytest.mark.system("jacobian-linear-approximation")
+@pytest.mark.system("jacobian-linear-approximation", "second-order")
 def test_the_error_is_of_second_order() -> None:
     w, x, dx = noise(3, 2), noise(2, seed=1), noise(2, seed=2)
     f = lambda x: (w @ x).tanh()

@@ -20,6 +20,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("einstein-summation")
+@pytest.mark.system("einstein-summation", "own-parser", "free-index")
 @pytest.mark.parametrize(
     "text",
     [
@@ -50,6 +51,7 @@ def test_equals_torch(text: str) -> None:
 
 
 @pytest.mark.system("einstein-summation")
+@pytest.mark.system("einstein-summation", "free-index")
 @given(data=st.data())
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_any_expression_equals_plain_loops(data: st.DataObject) -> None:
@@ -69,6 +71,7 @@ def test_any_expression_equals_plain_loops(data: st.DataObject) -> None:
 
 
 @pytest.mark.system("einstein-summation")
+@pytest.mark.system("einstein-summation", "conv1d")
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_convolution_is_a_sum_of_indices(stride: int) -> None:
     """MF (12.3): no flip, so it is cross-correlation; T − S + 1 outputs at stride 1."""
@@ -83,6 +86,7 @@ def test_convolution_is_a_sum_of_indices(stride: int) -> None:
 
 
 @pytest.mark.system("einstein-summation")
+@pytest.mark.system("einstein-summation", "own-parser")
 def test_parse_reads_axes_and_output() -> None:
     spec = parse("s, (2t+s) -> t")
     assert spec.operands == (({"s": 1},), ({"t": 2, "s": 1},))

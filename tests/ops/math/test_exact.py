@@ -18,6 +18,7 @@ MATRICES = st.integers(1, 4).flatmap(
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "null-space")
 @given(rows=MATRICES)
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_echelon_rank_and_null_space_equal_sympy(rows: list[list[int]]) -> None:
@@ -34,6 +35,7 @@ def test_echelon_rank_and_null_space_equal_sympy(rows: list[list[int]]) -> None:
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "round-trip")
 @given(rows=st.lists(st.lists(st.integers(-9, 9), min_size=3, max_size=3), min_size=3, max_size=3))
 @settings(deadline=None, max_examples=30, derandomize=True)
 def test_the_round_trip_of_coordinates_is_exact(rows: list[list[int]]) -> None:
@@ -53,6 +55,7 @@ def test_the_basis_of_vom() -> None:
 
 
 @pytest.mark.system("eigendecomposition-and-powers")
+@pytest.mark.system("eigendecomposition-and-powers", "powers")
 def test_powers_in_whole_numbers() -> None:
     """VOM 1.5.3: A^100 x = (7/3) 5^100 v1 + (2/3) 2^100 v2, seventy digits and all of them right."""
     a, x = exact([[4, 1], [2, 3]]), exact([3, 1])

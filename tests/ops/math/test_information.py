@@ -42,6 +42,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("entropy-and-surprise")
+@pytest.mark.system("entropy-and-surprise", "nats-and-bits", "zero-log-zero", "logits")
 @given(n=st.integers(1, 8), seed=st.integers(0, 99), sharp=st.floats(0.1, 5.0))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_entropy_equals_scipy(n: int, seed: int, sharp: float) -> None:
@@ -56,6 +57,7 @@ def test_entropy_equals_scipy(n: int, seed: int, sharp: float) -> None:
 
 
 @pytest.mark.system("entropy-and-surprise")
+@pytest.mark.system("entropy-and-surprise", "erratum")
 def test_the_numbers_of_the_book() -> None:
     close(surprise(t([1.0, 0.5, 0.1, 0.01])), t([0.0, 0.6931471805599453, 2.302585092994046, 4.605170185988091]))
     certain = t([0.95, 0.03, 0.01, 0.01])
@@ -66,6 +68,7 @@ def test_the_numbers_of_the_book() -> None:
 
 
 @pytest.mark.system("entropy-and-surprise")
+@pytest.mark.system("entropy-and-surprise", "zero-log-zero")
 def test_zero_log_zero_is_zero() -> None:
     one_hot = torch.eye(4, dtype=torch.float64)
     assert entropy(one_hot).tolist() == [0.0] * 4
@@ -81,6 +84,7 @@ def test_zero_log_zero_is_zero() -> None:
 
 
 @pytest.mark.system("entropy-and-surprise")
+@pytest.mark.system("entropy-and-surprise", "training")
 def test_prediction_entropy_falls_in_training() -> None:
     """VOM 3.9: a classifier that learns becomes surer; it starts at log n."""
     x, w = noise(60, 5), torch.zeros(5, 3, dtype=torch.float64, requires_grad=True)
@@ -100,6 +104,7 @@ def test_prediction_entropy_falls_in_training() -> None:
 
 
 @pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "identity", "forms", "asymmetric")
 @given(n=st.integers(2, 8), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_divergence_equals_scipy_and_torch(n: int, seed: int) -> None:
@@ -117,6 +122,7 @@ def test_divergence_equals_scipy_and_torch(n: int, seed: int) -> None:
 
 
 @pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "identity")
 def test_the_first_term_of_kl_is_minus_the_entropy() -> None:
     """Erratum DLN: KL = Σ p log p − Σ p log q, and Σ p log p = −H(p) < 0."""
     p, q = t([0.5, 0.25, 0.25]), t([0.25, 0.25, 0.5])
@@ -127,6 +133,7 @@ def test_the_first_term_of_kl_is_minus_the_entropy() -> None:
 
 
 @pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "asymmetric")
 def test_divergence_is_not_symmetric_and_can_be_infinite() -> None:
     p, q = t([0.7, 0.3]), t([0.5, 0.5])
     close(kl(p, q), t(0.0822828785), loosen=10)  # printed to ten digits
@@ -138,6 +145,7 @@ def test_divergence_is_not_symmetric_and_can_be_infinite() -> None:
 
 
 @pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "forms")
 def test_labels_are_one_hot_distributions() -> None:
     q, y = noise(5, 4).softmax(-1), torch.tensor([0, 3, 1, 2, 2])
     close(label_cross_entropy(y, q), cross_entropy(F.one_hot(y, 4).double(), q))
@@ -145,7 +153,9 @@ def test_labels_are_one_hot_distributions() -> None:
     close(label_cross_entropy(y, q), F.nll_loss(q.log(), y, reduction="none"))
 
 
-@pytest.mark.system("kl-and-cross-entropy-identity", "entropy-and-surprise")
+@pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "same-minimizer")
+@pytest.mark.system("entropy-and-surprise")
 def test_both_losses_have_one_gradient_and_one_minimum() -> None:
     p, z = noise(4).softmax(-1), noise(4, seed=1).requires_grad_()
     gradients = [torch.autograd.grad(f(p, z.softmax(-1)), z)[0] for f in (cross_entropy, kl)]
@@ -178,6 +188,7 @@ def best_length(q: Tensor, k: int) -> float:
 
 
 @pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "code-length")
 def test_a_code_for_q_spends_the_cross_entropy_on_p() -> None:
     """Powers of ½ are coded without waste: on samples of p the code spends H(p, q) bits, KL more than the best."""
     p, q = t([0.1, 0.2, 0.3, 0.4]), t([0.5, 0.25, 0.125, 0.125])
@@ -192,7 +203,9 @@ def test_a_code_for_q_spends_the_cross_entropy_on_p() -> None:
     close(waste, bits(kl(p, q)))
 
 
-@pytest.mark.system("kl-and-cross-entropy-identity", "entropy-and-surprise")
+@pytest.mark.system("kl-and-cross-entropy-identity")
+@pytest.mark.system("kl-and-cross-entropy-identity", "code-length")
+@pytest.mark.system("entropy-and-surprise")
 def test_blocks_approach_the_entropy_and_the_cross_entropy() -> None:
     p, q = t([0.9, 0.1]), t([0.7, 0.3])
     spent = [best_length(p, k) for k in (1, 2, 4, 8)]

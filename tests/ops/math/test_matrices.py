@@ -45,6 +45,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("matrix-products")
+@pytest.mark.system("matrix-products", "two-views", "transpose")
 @given(m=st.integers(1, 5), n=st.integers(1, 5), p=st.integers(1, 5), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_all_views_equal_torch(m: int, n: int, p: int, seed: int) -> None:
@@ -64,6 +65,7 @@ def test_all_views_equal_torch(m: int, n: int, p: int, seed: int) -> None:
 
 
 @pytest.mark.system("matrix-products")
+@pytest.mark.system("matrix-products", "transpose")
 def test_the_algebra_of_products() -> None:
     a, b, c = noise(3, 3, 3).unbind()
     close(product(product(a, b)[1], c)[1], product(a, product(b, c)[1])[1])
@@ -80,6 +82,7 @@ def test_the_algebra_of_products() -> None:
 
 
 @pytest.mark.system("matrix-products")
+@pytest.mark.system("matrix-products", "frobenius")
 def test_frobenius_three_ways() -> None:
     a = noise(4, 3, 5)
     expected = torch.linalg.matrix_norm(a)
@@ -95,6 +98,7 @@ MATRIX = noise(3, 4)
 
 
 @pytest.mark.system("linearity-test")
+@pytest.mark.system("linearity-test", "rejects")
 @pytest.mark.parametrize(
     ("f", "broken"),
     [
@@ -118,6 +122,7 @@ def test_the_linearity_test_names_what_fails(f: object, broken: tuple[str, ...])
 
 
 @pytest.mark.system("linearity-test")
+@pytest.mark.system("linearity-test", "accepts-matrices")
 @given(seed=st.integers(0, 999), inputs=st.integers(1, 6), outputs=st.integers(1, 6), shift=st.floats(1e-3, 1e3))
 @settings(deadline=None, max_examples=20, derandomize=True)
 def test_every_matrix_is_linear_and_every_shift_is_not(seed: int, inputs: int, outputs: int, shift: float) -> None:
@@ -127,6 +132,7 @@ def test_every_matrix_is_linear_and_every_shift_is_not(seed: int, inputs: int, o
 
 
 @pytest.mark.system("linearity-test")
+@pytest.mark.system("linearity-test", "both-sides")
 def test_the_two_sides_of_the_square() -> None:
     """VOM 1.1: f(2x) = 4x² against 2 f(x) = 2x²; f(x) = x + 1 has f(0) = 1."""
     x = t(3.0)
@@ -139,6 +145,7 @@ def test_the_two_sides_of_the_square() -> None:
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "null-space")
 @given(
     m=st.integers(1, 6), n=st.integers(1, 6), r=st.integers(0, 6), seed=st.integers(0, 99), scale=st.integers(-30, 30)
 )
@@ -156,6 +163,7 @@ def test_rank_and_null_space_of_any_matrix(m: int, n: int, r: int, seed: int, sc
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "null-space", "collisions")
 def test_inputs_that_collide() -> None:
     """VOM 1.5.1: (1, 0), (0, ½) and (−1, 1) all map to [1, 2] under [[1, 2], [2, 4]]."""
     b = t([[1.0, 2.0], [2.0, 4.0]])
@@ -172,6 +180,7 @@ def test_inputs_that_collide() -> None:
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "independence")
 def test_independence() -> None:
     """VOM 1.1: [2, 3] depends on the standard basis."""
     assert independent(t([[1.0, 0.0], [0.0, 1.0]]))
@@ -180,6 +189,7 @@ def test_independence() -> None:
 
 
 @pytest.mark.system("basis-rank-and-null-space")
+@pytest.mark.system("basis-rank-and-null-space", "round-trip")
 def test_coordinates_and_back() -> None:
     basis = t([[1.0, 1.0], [1.0, -1.0]])
     assert coordinates(t([3.0, 4.0]), basis).tolist() == [3.5, -0.5]

@@ -34,6 +34,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+@pytest.mark.system("matrix-calculus-identities", "identities")
 @given(n=st.integers(1, 4), m=st.integers(1, 4), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=15, derandomize=True)
 def test_every_identity(n: int, m: int, seed: int) -> None:
@@ -53,6 +54,7 @@ def test_every_identity(n: int, m: int, seed: int) -> None:
         assert gradient_error(f, at, claimed) < 1e-8
 
 
+@pytest.mark.system("matrix-calculus-identities", "non-symmetric")
 def test_twice_ax_holds_only_for_a_symmetric_matrix() -> None:
     """VOM 2.6: A = [[1, 2], [0, 3]], x = [1, 1]: (A + Aᵀ)x = [4, 8], 2Ax = [6, 6]."""
     a, x = torch.tensor([[1.0, 2.0], [0.0, 3.0]]), torch.ones(2)
@@ -62,6 +64,7 @@ def test_twice_ax_holds_only_for_a_symmetric_matrix() -> None:
     close(quadratic_gradient(x, a + a.mT), 2 * (a + a.mT) @ x)
 
 
+@pytest.mark.system("matrix-calculus-identities", "norm-at-zero")
 def test_the_norm_has_unit_gradient_and_none_at_zero() -> None:
     x = torch.tensor([3.0, 4.0])
     close(norm_gradient(x), torch.tensor([0.6, 0.8]))

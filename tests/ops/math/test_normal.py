@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from descend.ops.math.normal import (
-    cumulated,
+    cumulative,
     density,
     dice_sums,
     dice_table,
@@ -31,16 +31,18 @@ def t(values: object) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
+@pytest.mark.system("normal-distribution-and-clt", "density")
 def test_density_and_cumulated_equal_scipy() -> None:
     x = torch.linspace(-6, 9, 31, dtype=torch.float64)
     close(density(x, 1.5, 2.0), t(scipy.stats.norm(1.5, 2.0).pdf(x.numpy()).tolist()))
-    close(cumulated(x), t(scipy.stats.norm.cdf(x.numpy()).tolist()))
-    close(cumulated(t(1.0)), t(interval_probability(density, -math.inf, 1.0)))
+    close(cumulative(x), t(scipy.stats.norm.cdf(x.numpy()).tolist()))
+    close(cumulative(t(1.0)), t(interval_probability(density, -math.inf, 1.0)))
     assert broken_pdf(lambda x: density(x, 1.5, 2.0), -math.inf, math.inf) == ()  # the area is 1
     close(t(interval_probability(lambda x: density(x, 5.0, 3.0), 2.0, 8.0)), t(0.6826894921370859))  # one σ
     assert torch.autograd.gradcheck(lambda x: density(x, 1.5, 2.0), x[::6].clone().requires_grad_())
 
 
+@pytest.mark.system("normal-distribution-and-clt", "standardize")
 def test_standardized_samples_have_mean_0_and_variance_1() -> None:
     x = sample(20_000, 3.0, 0.5, torch.Generator().manual_seed(0))
     z = standardize(x, t(3.0), t(0.5))
@@ -53,6 +55,7 @@ def test_standardized_samples_have_mean_0_and_variance_1() -> None:
     assert torch.equal(x, sample(20_000, 3.0, 0.5, torch.Generator().manual_seed(0)))
 
 
+@pytest.mark.system("normal-distribution-and-clt", "dice")
 def test_the_table_of_dice() -> None:
     """VOM 3.7: 100 dice are centred at 350, with variance 291.67."""
     face = torch.arange(1, 7, dtype=torch.float64)
@@ -70,6 +73,7 @@ def test_the_table_of_dice() -> None:
     close(spread, t(100 * 35 / 12))
 
 
+@pytest.mark.system("normal-distribution-and-clt", "dice")
 def test_dice_become_normal() -> None:
     distances = t([distance_of_table(*dice_table(n)) for n in (1, 2, 4, 16, 64, 256)])
     assert bool((distances.diff() < 0).all())
@@ -77,6 +81,7 @@ def test_dice_become_normal() -> None:
     assert bool((distances[3:-1] / distances[4:] - 2).abs().max() < 0.01)  # 1/√n: four times as many, half
 
 
+@pytest.mark.system("normal-distribution-and-clt", "neuron-sums")
 def test_sampled_sums_become_normal() -> None:
     random = torch.Generator().manual_seed(0)
     face = torch.arange(1, 7, dtype=torch.float64)
@@ -92,6 +97,7 @@ def test_sampled_sums_become_normal() -> None:
         assert found[2] < 0.05
 
 
+@pytest.mark.system("normal-distribution-and-clt", "neuron-sums")
 def test_the_distance_is_the_statistic_of_kolmogorov() -> None:
     x = sample(500, 1.0, 2.0, torch.Generator().manual_seed(0))
     for mu in (0.8, 1.0, 1.2):  # the largest gap lies before a step, or after one

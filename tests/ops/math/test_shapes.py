@@ -41,6 +41,7 @@ def counted(shape: tuple[int, ...]) -> Tensor:
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "order")
 @given(shape=SHAPES)
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_order_and_the_place_of_every_element(shape: tuple[int, ...]) -> None:
@@ -54,6 +55,7 @@ def test_order_and_the_place_of_every_element(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "memory-orders")
 @given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4), data=st.data())
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_reshape_in_both_orders_equals_numpy(sizes: list[int], data: st.DataObject) -> None:
@@ -66,6 +68,7 @@ def test_reshape_in_both_orders_equals_numpy(sizes: list[int], data: st.DataObje
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "memory-orders")
 def test_reshape_moves_no_data() -> None:
     """MF 12.3.1: (B, C, H, W) -> (BC, HW) is a view."""
     x = counted((2, 3, 2, 2))
@@ -80,6 +83,7 @@ def test_reshape_moves_no_data() -> None:
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "flatten")
 def test_flatten_can_keep_the_batch() -> None:
     """MF (12.9) flattens the batch too; a dense layer needs (B, C·H·W)."""
     x = counted((2, 3, 4, 5))
@@ -93,6 +97,7 @@ def test_flatten_can_keep_the_batch() -> None:
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "permute")
 @given(after=st.permutations("kilj"))
 @settings(deadline=None, max_examples=24, derandomize=True)
 def test_permute_equals_einsum_and_its_inverse_restores(after: list[str]) -> None:
@@ -105,6 +110,7 @@ def test_permute_equals_einsum_and_its_inverse_restores(after: list[str]) -> Non
 
 
 @pytest.mark.system("tensor-shape-operations")
+@pytest.mark.system("tensor-shape-operations", "permute")
 def test_the_permutation_of_mf() -> None:
     """MF 12.3.2: Y_ijkl = X_kilj; printed (2,0,3,1), torch's permute takes (1,3,0,2)."""
     x, equation = counted((2, 3, 4, 5)), "kilj -> ijkl"
@@ -124,6 +130,7 @@ def test_the_permutation_of_mf() -> None:
 
 
 @pytest.mark.system("broadcasting")
+@pytest.mark.system("broadcasting", "shape")
 @given(shapes=st.lists(st.lists(st.integers(0, 3), max_size=4).map(tuple), min_size=1, max_size=3))
 @settings(deadline=None, max_examples=80, derandomize=True)
 def test_broadcast_shape_equals_torch_and_numpy(shapes: list[tuple[int, ...]]) -> None:
@@ -137,6 +144,7 @@ def test_broadcast_shape_equals_torch_and_numpy(shapes: list[tuple[int, ...]]) -
 
 
 @pytest.mark.system("broadcasting")
+@pytest.mark.system("broadcasting", "shape")
 def test_the_error_names_the_axis() -> None:
     assert broadcast_shape((3, 4), (4,)) == (3, 4)
     assert broadcast_shape((2, 3, 4), (4,)) == (2, 3, 4)
@@ -150,6 +158,7 @@ def test_the_error_names_the_axis() -> None:
 
 
 @pytest.mark.system("broadcasting")
+@pytest.mark.system("broadcasting", "gradient")
 @given(shape=SHAPES, data=st.data(), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=25, derandomize=True)
 def test_the_gradient_of_a_broadcast_operand_is_summed(shape: tuple[int, ...], data: st.DataObject, seed: int) -> None:
@@ -163,6 +172,7 @@ def test_the_gradient_of_a_broadcast_operand_is_summed(shape: tuple[int, ...], d
 
 
 @pytest.mark.system("broadcasting")
+@pytest.mark.system("broadcasting", "gradient")
 def test_gradcheck_of_a_gain_for_each_feature() -> None:
     """Y_bmn = X_bmn γ_n: ∂L/∂γ_n = Σ_bm ∂L/∂Y_bmn X_bmn."""
     random = torch.Generator().manual_seed(0)

@@ -22,6 +22,7 @@ def slope(f: object, x: Tensor) -> Tensor:
     return torch.autograd.grad(f(x).sum(), x)[0]  # type: ignore[operator]
 
 
+@pytest.mark.system("numerical-and-symbolic-differentiation", "three-methods")
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))
 def test_three_derivatives_of_each_activation(name: str) -> None:
     """DLN: symbolic, automatic and numerical differentiation give one answer."""
@@ -32,6 +33,7 @@ def test_three_derivatives_of_each_activation(name: str) -> None:
     assert gradient_error(lambda x: f(x).sum(), POINTS, symbolic) < 1e-9
 
 
+@pytest.mark.system("numerical-and-symbolic-differentiation", "rules")
 @pytest.mark.parametrize(
     ("name", "f", "expected"),
     [
@@ -60,6 +62,7 @@ def test_known_forms() -> None:
     close(values(derivative(3 * X), POINTS), torch.full((6,), 3.0, dtype=torch.float64))  # a constant fills the shape
 
 
+@pytest.mark.system("numerical-and-symbolic-differentiation", "limits")
 def test_limits() -> None:
     """VOM 2.1: (x² − 1)/(x − 1) is not defined at 1 and tends to 2."""
     f = (X**2 - 1) / (X - 1)

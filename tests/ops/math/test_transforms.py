@@ -45,6 +45,7 @@ def unit_square() -> Tensor:
 
 
 @pytest.mark.system("determinant-as-volume")
+@pytest.mark.system("determinant-as-volume", "determinant")
 @given(n=st.integers(1, 5), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=15, derandomize=True)
 def test_determinant_equals_torch(n: int, seed: int) -> None:
@@ -55,6 +56,7 @@ def test_determinant_equals_torch(n: int, seed: int) -> None:
 
 
 @pytest.mark.system("determinant-as-volume")
+@pytest.mark.system("determinant-as-volume", "determinant")
 def test_determinants_of_the_book() -> None:
     assert determinant(torch.tensor([[2, 0], [0, 3]])) == 6
     assert determinant(torch.tensor([[1, 2], [2, 4]])) == 0
@@ -70,6 +72,7 @@ def test_determinants_of_the_book() -> None:
 
 
 @pytest.mark.system("determinant-as-volume")
+@pytest.mark.system("determinant-as-volume", "area-and-volume", "orientation")
 @given(seed=st.integers(0, 99), corners=st.integers(3, 8))
 @settings(deadline=None, max_examples=20, derandomize=True)
 def test_areas_are_scaled_by_the_determinant(seed: int, corners: int) -> None:
@@ -85,6 +88,7 @@ def test_areas_are_scaled_by_the_determinant(seed: int, corners: int) -> None:
 
 
 @pytest.mark.system("determinant-as-volume")
+@pytest.mark.system("determinant-as-volume", "area-and-volume")
 def test_volumes_are_scaled_by_the_determinant() -> None:
     cube = torch.cartesian_prod(*[t([0.0, 1.0])] * 3)
     a = noise(3, 3)
@@ -92,6 +96,7 @@ def test_volumes_are_scaled_by_the_determinant() -> None:
 
 
 @pytest.mark.system("determinant-as-volume")
+@pytest.mark.system("determinant-as-volume", "orientation")
 def test_the_unit_square_runs_counterclockwise() -> None:
     """Erratum VOM 1.5.2: the two words are swapped there; the reversal itself is right."""
     square = unit_square()
@@ -107,6 +112,7 @@ def test_the_unit_square_runs_counterclockwise() -> None:
 
 
 @pytest.mark.system("eigendecomposition-and-powers")
+@pytest.mark.system("eigendecomposition-and-powers", "eigenpairs", "powers")
 @given(n=st.integers(1, 6), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=20, derandomize=True)
 def test_eigenvalues_solve_the_equation(n: int, seed: int) -> None:
@@ -122,6 +128,7 @@ def test_eigenvalues_solve_the_equation(n: int, seed: int) -> None:
 
 
 @pytest.mark.system("eigendecomposition-and-powers")
+@pytest.mark.system("eigendecomposition-and-powers", "eigenpairs")
 def test_eigenpairs_of_the_book() -> None:
     a = t([[4.0, 1.0], [2.0, 3.0]])
     assert characteristic(a).tolist() == [1.0, -7.0, 10.0]
@@ -136,6 +143,7 @@ def test_eigenpairs_of_the_book() -> None:
 
 
 @pytest.mark.system("eigendecomposition-and-powers")
+@pytest.mark.system("eigendecomposition-and-powers", "complex-pairs")
 @pytest.mark.parametrize("theta", [0.3, math.pi / 3, 2.0, 3.1])
 def test_a_rotation_has_a_complex_pair(theta: float) -> None:
     values, _ = eigen(rotation(t(theta)))
@@ -147,6 +155,7 @@ def test_a_rotation_has_a_complex_pair(theta: float) -> None:
 
 
 @pytest.mark.system("eigendecomposition-and-powers")
+@pytest.mark.system("eigendecomposition-and-powers", "spectrum-report")
 def test_spectrum_of_weights_and_of_attention() -> None:
     w = noise(60, 60) / math.sqrt(60)
     report = spectrum(w)
@@ -170,6 +179,7 @@ def test_spectrum_of_weights_and_of_attention() -> None:
 
 
 @pytest.mark.system("orthogonal-matrices")
+@pytest.mark.system("orthogonal-matrices", "builders", "signs")
 @given(n=st.integers(1, 7), seed=st.integers(0, 99))
 @settings(deadline=None, max_examples=20, derandomize=True)
 def test_builders_keep_lengths_and_angles(n: int, seed: int) -> None:
@@ -187,6 +197,7 @@ def test_builders_keep_lengths_and_angles(n: int, seed: int) -> None:
 
 
 @pytest.mark.system("orthogonal-matrices")
+@pytest.mark.system("orthogonal-matrices", "builders", "signs")
 def test_rotations_and_mirrors() -> None:
     a, b = t(0.7), t(1.9)
     close(rotation(a) @ rotation(b), rotation(a + b))
@@ -199,6 +210,7 @@ def test_rotations_and_mirrors() -> None:
 
 
 @pytest.mark.system("orthogonal-matrices")
+@pytest.mark.system("orthogonal-matrices", "test")
 def test_the_test_rejects() -> None:
     for wrong in (2 * torch.eye(3), torch.eye(3)[:2], torch.eye(3) + 1e-3, t([[1.0, 1.0], [0.0, 1.0]])):
         assert not is_orthogonal(wrong)
@@ -207,6 +219,7 @@ def test_the_test_rejects() -> None:
 
 
 @pytest.mark.system("orthogonal-matrices")
+@pytest.mark.system("orthogonal-matrices", "builders")
 def test_random_orthogonal_matrices_have_no_favourite() -> None:
     """Both signs of the determinant occur, and each entry has mean 0: the QR signs alone would be biased."""
     random = torch.Generator().manual_seed(0)

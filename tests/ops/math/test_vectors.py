@@ -43,6 +43,7 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "any-order", "distance")
 @given(
     p=st.sampled_from([1.0, 1.5, 2.0, 3.0, 7.5, 50.0, math.inf]),
     shape=st.sampled_from([(1,), (5,), (3, 4), (2, 3, 2)]),
@@ -59,6 +60,7 @@ def test_equals_torch_for_any_order_and_batch(p: float, shape: tuple[int, ...], 
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "large-p")
 def test_the_limit_of_large_p_is_the_largest_entry() -> None:
     v = t([3.0, -4.0, 12.0, 11.9])
     lengths = [norm(v, p).item() for p in (1, 2, 4, 16, 64, 1e3, 1e6)]
@@ -68,6 +70,7 @@ def test_the_limit_of_large_p_is_the_largest_entry() -> None:
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "any-order")
 @pytest.mark.parametrize("p", [0.5, 0.0, -1.0, math.nan])
 def test_no_norm_below_one(p: float) -> None:
     with pytest.raises(ValueError, match="p ≥ 1"):
@@ -77,12 +80,14 @@ def test_no_norm_below_one(p: float) -> None:
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "axiom-checker")
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, math.inf])
 def test_norms_pass_the_axioms(p: float) -> None:
     assert broken_axioms(lambda v: norm(v, p), 4) == ()
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "axiom-checker")
 def test_the_axiom_checker_rejects_what_is_no_norm() -> None:
     """VOM 1.4: ‖v‖ + 1 breaks homogeneity (and f(0) = 0), Σ v_i is zero for [1, −1]."""
     assert broken_axioms(lambda v: norm(v) + 1, 2) == ("positive", "homogeneous")
@@ -95,6 +100,7 @@ def test_the_axiom_checker_rejects_what_is_no_norm() -> None:
 
 
 @pytest.mark.system("vector-norms")
+@pytest.mark.system("vector-norms", "unit-vectors")
 def test_unit_vectors_and_the_zero_vector() -> None:
     close(unit(t([[3.0, 4.0], [0.0, 0.0]])), t([[0.6, 0.8], [0.0, 0.0]]))
     v = noise(6, 5)
@@ -105,7 +111,8 @@ def test_unit_vectors_and_the_zero_vector() -> None:
     close(gradient, t([1.0, 1.0, 1.0]))  # finite: unit is v/1 at 0, and the norm has subgradient 0
 
 
-@pytest.mark.system("vector-norms", "dot-product-and-cosine")
+@pytest.mark.system("vector-norms")
+@pytest.mark.system("dot-product-and-cosine")
 def test_gradcheck() -> None:
     u, v = noise(3, 4).requires_grad_(), noise(3, 4, seed=1).requires_grad_()
     for p in (1.0, 2.0, 3.5, math.inf):
@@ -119,6 +126,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("dot-product-and-cosine")
+@pytest.mark.system("dot-product-and-cosine", "angle", "bounds")
 def test_cosine_equals_torch_and_the_law_of_cosines() -> None:
     u, v = noise(20, 5), noise(20, 5, seed=1)
     close(dot(u, v), torch.linalg.vecdot(u, v))
@@ -132,6 +140,7 @@ def test_cosine_equals_torch_and_the_law_of_cosines() -> None:
 
 
 @pytest.mark.system("dot-product-and-cosine")
+@pytest.mark.system("dot-product-and-cosine", "angle")
 def test_angles_of_the_books() -> None:
     a, orthogonal = t([1.0, 2.0, 2.0]), t([2.0, 0.0, -1.0])
     others = torch.stack([3 * a, orthogonal, -2 * a])
@@ -147,6 +156,7 @@ def test_angles_of_the_books() -> None:
 
 
 @pytest.mark.system("dot-product-and-cosine")
+@pytest.mark.system("dot-product-and-cosine", "aligned-neuron")
 def test_a_neuron_is_most_excited_by_its_own_direction() -> None:
     """MF 1.1.2: among inputs of one length, w·x is largest along w."""
     w = noise(6)
@@ -160,6 +170,7 @@ def test_a_neuron_is_most_excited_by_its_own_direction() -> None:
 
 
 @pytest.mark.system("dot-product-and-cosine")
+@pytest.mark.system("dot-product-and-cosine", "pairwise-matrix")
 def test_tables_against_scikit_learn() -> None:
     table, x = noise(30, 4), noise(5, 4, seed=1)
     close(pairwise_cosine(table), t(cosine_similarity(table.numpy()).tolist()))
@@ -169,6 +180,7 @@ def test_tables_against_scikit_learn() -> None:
 
 
 @pytest.mark.system("dot-product-and-cosine")
+@pytest.mark.system("dot-product-and-cosine", "orders-differ")
 def test_the_order_by_cosine_differs_from_the_order_by_distance() -> None:
     """DLN: A = (10, 10) points as B = (1, 1) does, C = (1, −½) is nearer to B."""
     b, table = t([1.0, 1.0]), t([[10.0, 10.0], [1.0, -0.5]])

@@ -40,7 +40,7 @@ def padding(i: Inputs) -> Inputs:
     s, pad = real(i["S"]), [m != "0" for m in i["pad_mask"]]
     real_tokens = pad.index(True)
     keys = padding_mask(torch.tensor([real_tokens]), len(pad))[0, 0]
-    as_printed = weigh(s, s, keys & keys.T)[1]
+    as_printed = (s + additive(keys & keys.T, s.dtype)).softmax(-1)  # 0/0 where a query may look nowhere
     key_only = weigh(s, s, keys)[1]
     return {
         "row_of_padded_query_as_printed": as_printed[real_tokens],

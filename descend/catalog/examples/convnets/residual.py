@@ -175,13 +175,13 @@ def depths(i: Inputs) -> Inputs:
 
 
 def identity_construction(i: Inputs) -> Inputs:
-    from descend.labs.degradation import appended
+    from descend.labs.degradation import append_identities
 
     torch.manual_seed(i["seed"])
     shallow = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU())
     x = torch.randn(2, 3, 8, 8)
     with torch.no_grad():
-        difference = (appended(shallow, 4, 3)(x) - shallow(x)).abs().max()
+        difference = (append_identities(shallow, 4, 3)(x) - shallow(x)).abs().max()
     return {"max_abs_difference": difference}
 
 

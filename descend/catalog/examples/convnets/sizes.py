@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.metrics.equivariance import equivariance_error, shifted, turned
-from descend.ops.images.convolution import Slide, layer, padded
+from descend.metrics.equivariance import equivariance_error, shift_circular, turn_quarters
+from descend.ops.images.convolution import Slide, layer, pad_axes
 from descend.ops.images.pooling import average_pool, max_pool
 from descend.theory.convolution import (
     dense_weights,
@@ -19,7 +19,7 @@ from descend.theory.convolution import (
     same_padding,
     whole_size,
 )
-from descend.theory.network import measured_field
+from descend.theory.network import measure_field
 
 
 def valid(i: Inputs) -> Inputs:
@@ -33,7 +33,7 @@ def same_grid(i: Inputs) -> Inputs:
     return {
         "P": p,
         "output": [whole_size(n, i["K"], p) for n in inner.shape],
-        "pad_reproduces_grid": torch.equal(padded(inner, p, 2), grid),
+        "pad_reproduces_grid": torch.equal(pad_axes(inner, p, 2), grid),
     }
 
 
@@ -92,23 +92,25 @@ def equivariance(i: Inputs) -> Inputs:
     for one, (row, column) in zip(maps, i["feature_positions"], strict=True):
         one[0, row, column] = 5.0
     return {
-        "equivariance_difference": equivariance_error(lambda z: circular(z, w), x, lambda z: shifted(z, i["shift"])),
+        "equivariance_difference": equivariance_error(
+            lambda z: circular(z, w), x, lambda z: shift_circular(z, i["shift"])
+        ),
         "pooled_outputs": max_pool(maps, 2)[:, 0],
     }
 
 
 def translation(i: Inputs) -> Inputs:
     x, w, v = real(i["image_values"])[None, None], real(i["kernel"])[None, None], i["shift"]
-    move = lambda z: shifted(z, v)
+    move = lambda z: shift_circular(z, v)
     zero = lambda z: layer(z, w, None, Slide(padding=1))
     strided = lambda z: circular(z, w, 2)
     return {
         "circular_padding": equivariance_error(lambda z: circular(z, w), x, move),
         "zero_padding_interior": equivariance_error(zero, x, move, border=1 + max(v)),
         "zero_padding_whole_map": equivariance_error(zero, x, move),
-        "stride2_shift1": equivariance_error(strided, x, lambda z: shifted(z, (1, 0))),
+        "stride2_shift1": equivariance_error(strided, x, lambda z: shift_circular(z, (1, 0))),
         "stride2_shift2_output_shift1": equivariance_error(
-            strided, x, lambda z: shifted(z, (2, 2)), lambda y: shifted(y, (1, 1))
+            strided, x, lambda z: shift_circular(z, (2, 2)), lambda y: shift_circular(y, (1, 1))
         ),
     }
 
@@ -117,9 +119,9 @@ def rotation(i: Inputs) -> Inputs:
     x, w = real(i["x"])[None, None], real(i["w"])[None, None]
     valid_layer = lambda z: layer(z, w)
     return {
-        "max_equivariance_error": equivariance_error(valid_layer, x, turned),
+        "max_equivariance_error": equivariance_error(valid_layer, x, turn_quarters),
         "global_max_original": valid_layer(x).max(),
-        "global_max_rotated": valid_layer(turned(x)).max(),
+        "global_max_rotated": valid_layer(turn_quarters(x)).max(),
     }
 
 
@@ -132,7 +134,7 @@ def field(i: Inputs) -> Inputs:
     side = 2 * max(i["L"]) * (i["K"] - 1) + 1
     return {
         "formula": [receptive_field([(i["K"],)] * depth).size for depth in i["L"]],
-        "gradient_support": [measured_field(stack(depth, i["K"]), (1, side, side), 2)[0] for depth in i["L"]],
+        "gradient_support": [measure_field(stack(depth, i["K"]), (1, side, side), 2)[0] for depth in i["L"]],
     }
 
 
@@ -140,7 +142,7 @@ def far(i: Inputs) -> Inputs:
     """The depths 1, 2, 5, 10 of the second row are the recomputation's; the inputs do not give them."""
     depths = [layers_needed(d, i["kernel"]) for d in i["distances"]]
     for depth, distance in zip(depths, i["distances"], strict=True):
-        reach = measured_field(stack(depth, i["kernel"]), (1, 4 * distance + 3, 4 * distance + 3), 2)[0] // 2
+        reach = measure_field(stack(depth, i["kernel"]), (1, 4 * distance + 3, 4 * distance + 3), 2)[0] // 2
         assert reach >= distance > reach - i["kernel"] // 2, "the gradient reaches elsewhere"
     return {
         "depth_needed": depths,

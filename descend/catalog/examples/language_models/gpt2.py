@@ -39,7 +39,7 @@ def vom_gpt3(i: Inputs) -> Inputs:
     embeddings = sizes(replace(config, depth=0))[1]
     matrices = sizes(config)[1]
     with torch.device("meta"):
-        block = Block(config.width, config.heads, config.dropout, config.eps)
+        block = Block(config.width, config.heads, 4 * config.width, config.dropout, config.eps)
     return {
         "params": matrices,
         "blocks_only": matrices - embeddings,

@@ -18,14 +18,14 @@ from descend.ops.math.information import (
 )
 from descend.ops.math.normal import moments_of_sum
 from descend.ops.math.probability import (
-    absolute_spread,
+    conditional,
     expectation,
     expectation_terms,
-    given,
     given_rows,
     joint_of,
+    mean_absolute_deviation,
+    mean_deviation,
     probability,
-    signed_spread,
     standard_deviation,
     uniform,
     variance,
@@ -69,7 +69,7 @@ def expected_score(i: Inputs) -> Inputs:
 
 def three_attempts(i: Inputs) -> Inputs:
     x, p = real(i["outcomes"]), real(i["p"])
-    return {"signed": signed_spread(x, p), "absolute": absolute_spread(x, p), "squared": variance(x, p)}
+    return {"signed": mean_deviation(x, p), "absolute": mean_absolute_deviation(x, p), "squared": variance(x, p)}
 
 
 def two_deviations(i: Inputs) -> Inputs:
@@ -107,7 +107,7 @@ def even_given_4(i: Inputs) -> Inputs:
         "P_even": probability(even, p),
         "P_and": probability(even & large, p),
         "P_ge4": probability(large, p),
-        "conditional": given(even, large, p),
+        "conditional": conditional(even, large, p),
     }
 
 
@@ -127,7 +127,7 @@ def cards(i: Inputs) -> Inputs:
         "P_heart": probability(heart, p),
         "product": probability(red, p) * probability(heart, p),
         "P_both": probability(red & heart, p),
-        "P_red_given_heart": given(red, heart, p),
+        "P_red_given_heart": conditional(red, heart, p),
     }
 
 

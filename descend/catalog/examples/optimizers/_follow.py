@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.catalog.examples import real
-from descend.engine.protocol import Rule
+from descend.contracts import Rule
 from descend.optim.trajectory import Path, trajectory
 
 

@@ -9,7 +9,7 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow, steps_of
-from descend.engine.protocol import Rule
+from descend.contracts import Rule
 from descend.optim.adaptive import UncorrectedAdam
 from descend.optim.book_rules import AdagradInside, AdamInside, Lion, LocalGains, PlainRprop, RMSPropInside
 from descend.optim.gains import PlainRprop as RpropOptimizer

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from descend.catalog.examples import Compute, Inputs, real
 from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow
 from descend.catalog.systems import examples
-from descend.engine.protocol import Rule
+from descend.contracts import Rule
 from descend.losses.classification import binary_cross_entropy
 from descend.optim.batches import batch_gradient, batch_sum, example_gradients
 from descend.optim.book_rules import GradientWindow, HeavyBall, Nesterov

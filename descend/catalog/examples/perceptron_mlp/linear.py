@@ -14,7 +14,7 @@ from descend.ops.lifting import (
     XOR_CORNERS,
     density_scores,
     feature_map,
-    lifted,
+    lift,
     xor_network,
     xor_of_relus,
     xor_of_steps,
@@ -189,7 +189,7 @@ def factory_map(i: Inputs) -> Inputs:
 def third_unit(_: Inputs) -> Inputs:
     line_ = torch.arange(0, 8.25, 0.25, dtype=torch.float64)
     parts = torch.cartesian_prod(line_, line_)
-    fires = lifted(parts, real([[-0.5, 0.5]]), real([1.5]))[:, 0] > 0
+    fires = lift(parts, real([[-0.5, 0.5]]), real([1.5]))[:, 0] > 0
     return {"equivalent": bool((fires == (parts[:, 1] > parts[:, 0] - 3)).all())}
 
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from descend.catalog.examples import Compute, Inputs, real
 from descend.ops.images.convolution import Slide
 from descend.ops.images.pooling import average_pool, max_pool
-from descend.ops.images.resampling import average_unpool, max_unpool_first, transposed
+from descend.ops.images.resampling import average_unpool, max_unpool_first, transposed_convolution
 from descend.theory.convolution import transposed_size
 
 
@@ -23,7 +23,7 @@ def maxima(i: Inputs) -> Inputs:
 
 def adjoint(i: Inputs) -> Inputs:
     x, w = real(i["input"])[None, None], real(i["kernel"])
-    y = transposed(x, w, None, Slide(i["stride"]))
+    y = transposed_convolution(x, w, None, Slide(i["stride"]))
     gap = (y - F.conv_transpose2d(x, w, stride=i["stride"])).abs().max()
     side = transposed_size(x.shape[-1], w.shape[-1], 0, i["stride"])
     return {"output": y[0, 0], "max_abs_difference": gap, "output_size": side}

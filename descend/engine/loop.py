@@ -1,0 +1,66 @@
+"""How long and how carefully to train: the values of a run that are the same for every family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from descend.errors import Mistake
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How long and how carefully to train."""
+
+    steps: int = 1000
+    """Optimizer steps in all."""
+    batch: int = 32
+    """Examples in a step (over all micro-batches and processes); 0: all of them, where the data is finite."""
+    accumulate: int = 1
+    """Micro-batches that a step is split into, to save memory."""
+    clip: float = 0.0
+    """Largest global gradient norm; 0: no clipping."""
+    ema: float = 0.0
+    """Decay of the moving average of the weights that is evaluated and saved; 0: none."""
+    eval_every: int = 100
+    """Steps between evaluations on the validation data."""
+    save_every: int = 100
+    """Steps between checkpoints."""
+    watch: str = "min loss"
+    """What selects the best checkpoint: min or max, and a validation score."""
+    patience: int = 0
+    """Stop after this many evaluations without improvement; 0: never."""
+    margin: float = 0.0
+    """What a score must gain on the best one to be an improvement."""
+    seed: int = 0
+    """Seed of everything random: weights, data order, dropout."""
+    threads: int = 0
+    """CPU threads; 0: chosen for the size of the work."""
+    precision: str = "auto"
+    """auto, float32 or bfloat16: of matrix products; auto takes bfloat16 for large steps where it is faster."""
+    compile: str = "auto"
+    """auto, on or off: torch.compile."""
+    parallel: str = "ddp"
+    """Under torchrun: ddp (copies) or fsdp (shards)."""
+
+    def __post_init__(self) -> None:
+        choices = {
+            "precision": ("auto", "float32", "bfloat16"),
+            "compile": ("auto", "on", "off"),
+            "parallel": ("ddp", "fsdp"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise Mistake(f"--{name} {getattr(self, name)}: choose {', '.join(known)}")
+        for name in ("steps", "accumulate", "eval_every", "save_every"):
+            if getattr(self, name) < 1:
+                raise Mistake(f"--{name.replace('_', '-')} {getattr(self, name)}: at least 1")
+        if not 0 <= self.margin < float("inf"):
+            raise Mistake(f"--margin {self.margin}: at least 0")
+        if self.watch.split()[:1] not in (["min"], ["max"]) or len(self.watch.split()) != 2:
+            raise Mistake(f"--watch {self.watch!r}: give min or max and the score, for example 'min loss'")
+
+    @property
+    def watched(self) -> tuple[bool, str]:
+        """Whether higher is better, and the score's name."""
+        direction, name = self.watch.split()
+        return direction == "max", name

@@ -1,0 +1,42 @@
+"""Detection: which object, and where: class probabilities and a box x0, y0, x1, y1 as shares of width and height.
+
+The localiser here finds the one object of an image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from descend.inference.answers import Answer, rank_classes
+from descend.inference.images import ImageModel, name_images
+from descend.inference.inputs import list_images
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Classes and boxes of objects in images."""
+
+    images: ImageModel
+    labels: tuple[str, ...]
+    takes = "images"
+
+    def find_boxes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Standardized images (n, c, h, w) -> class probabilities (n, K) and boxes (n, 4)."""
+        found = self.images.run(x)
+        p = torch.cat([located.logits for located in found]).softmax(dim=1)
+        return p.cpu(), torch.cat([located.box for located in found]).cpu()
+
+    def detect(self, images: Sequence[str | Path] | Tensor) -> list[Answer]:
+        """The object of each image file, or of pixels in 0..1: its classes by probability, and its box."""
+        p, boxes = self.find_boxes(self.images.read_images(images))
+        ranked = rank_classes(name_images(images), p, self.labels)
+        return [replace(answer, box=tuple(box)) for answer, box in zip(ranked, boxes.tolist(), strict=True)]
+
+    def predict(self, inputs: Sequence[str]) -> list[Answer]:
+        """The same of files, folders and patterns."""
+        return self.detect(list_images(inputs))

@@ -1,0 +1,38 @@
+"""What every answerer starts from: a model in evaluation mode, and the folder that it was read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from descend.models import load
+from descend.weights.checkpoints import resolve_checkpoint
+
+BATCH = 64  # inputs that go through a model together
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and its folder: a checkpoint of a run, or a public model folder."""
+
+    model: Any
+    folder: Path
+
+    @property
+    def device(self) -> torch.device:
+        found: torch.device = next(self.model.parameters()).device
+        return found
+
+    @property
+    def kind(self) -> str:
+        """The name of the model's class, for messages."""
+        return type(self.model).__name__
+
+
+def load_trained(run: str | Path, checkpoint: str | int = "best") -> Trained:
+    """The model of a run's checkpoint (best, last or a step), or of a model folder."""
+    folder = resolve_checkpoint(run, checkpoint)
+    return Trained(load(folder), folder)

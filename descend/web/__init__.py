@@ -1,0 +1,1 @@
+"""One set of page frame, styles, charts and escaping for every page that descend writes."""

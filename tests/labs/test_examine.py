@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from descend.labs import _examine, names, open_lab
+from descend.labs._examine import agree, average, examine, examine_seeds
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    torch.randn(2, 2) @ torch.randn(2, 2)
+    return {"steps": round(2 * budget), "curve": [1.0, float(seed)], "kind": "toy", "threads": torch.get_num_threads()}
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    return "refuted" if numbers["curve"][1] > 1 else "open"
+
+
+LAB = SimpleNamespace(CLAIM="it grows", BUDGET=4.0, measure=measure, verdict=verdict)
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_examine, "open_lab", lambda name: LAB)
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_lab_spends_its_own_budget_unless_told() -> None:
+    found = examine("toy_lab", seed=3)
+    assert (found["lab"], found["claim"], found["seed"], found["budget"]) == ("toy-lab", "it grows", 3, 4.0)
+    assert found["numbers"]["steps"] == 8
+    assert found["verdict"] == "refuted"
+    assert found["seconds"] > 0
+    assert examine("toy", 0, budget=1)["numbers"]["steps"] == 2
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_measurement_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert examine("toy")["numbers"]["threads"] == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("lab")
+def test_several_seeds() -> None:
+    found = examine_seeds("toy", range(1, 4))
+    assert found["seeds"] == [1, 2, 3]
+    assert found["verdicts"] == ["open", "refuted", "refuted"]
+    assert found["verdict"] == "open"
+    assert found["mean"]["curve"] == [1.0, 2.0]
+    assert found["spread"]["curve"] == [0.0, 1.0]
+    assert found["mean"]["kind"] is None
+    assert len(found["seconds"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [
+        (["supported"] * 3, "supported"),
+        (["refuted"] * 3, "refuted"),
+        (["supported", "supported", "refuted"], "mixed"),
+        (["supported", "open", "refuted"], "open"),
+        (["supported", "supported", "open"], "open"),
+    ],
+)
+def test_verdicts_over_seeds(verdicts: list[str], together: str) -> None:
+    assert agree(verdicts) == together
+
+
+def test_numbers_are_averaged_where_they_match() -> None:
+    rows = [{"a": 1, "b": [1.0, None], "c": [1], "d": True}, {"a": 3, "b": [2.0, None], "c": [1, 2], "d": True}]
+    assert average(rows, max) == {"a": 3.0, "b": [2.0, None], "c": None, "d": None}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_lab_keeps_the_contract(name: str) -> None:
+    lab = open_lab(name)
+    assert lab.CLAIM.endswith(".")
+    assert 0 < lab.BUDGET <= 60
+    assert all(callable(getattr(lab, part)) for part in ("measure", "verdict", "figure"))
+    said = (lab.verdict.__doc__ or "").lower()
+    assert "supported" in said or "refuted" in said, "the docstring states the rule"
