@@ -97,13 +97,13 @@ def measure(rounds: int = 3) -> list[dict[str, object]]:
         rows.append({
             "name": f"GPT-2 decoding, batch {batch}", "ours": batch * TOKENS / a, "theirs": batch * TOKENS / b,
             "unit": "tokens/s", "ratio": b / a, "bar": 3.0,
-            "note": f"{1e3 * a / TOKENS:.2f} ms a step against {1e3 * b / TOKENS:.2f}; the same tokens; peak memory "
+            "note": f"{1e3 * a / TOKENS:.2f} ms per step against {1e3 * b / TOKENS:.2f}; the same tokens; peak memory "
             f"{memory[f'ours_{batch}'] / 1e6:.0f} MB against {memory[f'theirs_{batch}'] / 1e6:.0f} MB",
         })  # fmt: skip
     rows.append({
         "name": "GPT-2 decoding, batch 1, weights read", "ours": reached / 1e9, "theirs": bandwidth / 1e9,
         "unit": "GB/s", "ratio": reached / bandwidth, "bar": 0.5,
-        "note": f"{WEIGHTS / 1e6:.0f} MB a step; theirs is the memory's bandwidth, read 256 MiB at a time",
+        "note": f"{WEIGHTS / 1e6:.0f} MB per step; theirs is the memory's bandwidth, read 256 MiB at a time",
     })  # fmt: skip
     return rows
 

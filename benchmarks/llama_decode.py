@@ -106,7 +106,7 @@ def measure(rounds: int = 3, calls: int = 3) -> list[dict[str, object]]:
     rows.append({
         "name": "LLaMA decoding, batch 1, weights read", "ours": reached / 1e9, "theirs": bandwidth / 1e9,
         "unit": "GB/s", "ratio": reached / bandwidth, "bar": 0.6,
-        "note": f"{READ / 1e6:.0f} MB a step; theirs is the memory's bandwidth, read 256 MiB at a time",
+        "note": f"{READ / 1e6:.0f} MB per step; theirs is the memory's bandwidth, read 256 MiB at a time",
     })  # fmt: skip
     return rows
 

@@ -21,20 +21,20 @@ class Verb(NamedTuple):
 
 VERBS = {
     "make": (
-        Verb("train", "train a model as a recipe says", "descend train gpt2-pydoc --steps 200"),
-        Verb("resume", "continue a run that stopped, as if it never had", "descend resume runs/demo"),
+        Verb("train", "train a model by a recipe", "descend train gpt2-pydoc --steps 200"),
+        Verb("resume", "continue an interrupted run exactly where it stopped", "descend resume runs/demo"),
         Verb(
             "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
         ),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
-        Verb("generate", "let a trained language model write", 'descend generate runs/demo "The for statement"'),
+        Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),
         Verb("sample", "draw new examples from a generative model", "descend sample runs/demo -n 16"),
     ),
     "look": (
-        Verb("plan", "what a recipe asks for: data, parameters, memory, time", "descend plan gpt2-pydoc"),
+        Verb("plan", "what a recipe needs: data, parameters, memory, time", "descend plan gpt2-pydoc"),
         Verb("lr-find", "learning-rate finder: raise the rate, watch the loss", "descend lr-find lenet-digits"),
-        Verb("runs", "what was trained here and how it went", "descend runs"),
+        Verb("runs", "list the runs and how they went", "descend runs"),
         Verb("doctor", "what is wrong with a run, and what to change", "descend doctor runs/demo"),
     ),
     "learn": (
@@ -43,7 +43,7 @@ VERBS = {
         Verb("trace", "a computation node by node, forward and backward", 'descend trace "sin(x*y)" --at x=1 --at y=2'),
         Verb("layers", "a network layer by layer: shapes, parameters, FLOPs", "descend layers lenet"),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
-        Verb("coverage", "what is claimed and what is proven so far", "descend coverage"),
+        Verb("coverage", "what is claimed and what is proven", "descend coverage"),
     ),
 }
 SHOWN = ("train",)  # whose examples stand on the first screen

@@ -1,4 +1,4 @@
-"""What a person did wrong, told in one line that names the thing and the fix."""
+"""A user's mistake, in one line that names the thing and the fix."""
 
 from __future__ import annotations
 

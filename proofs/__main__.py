@@ -82,7 +82,7 @@ PROOFS = [
     Proof("resnet-mnist", "accuracy", 0.995, seeds=(0,), needs="images", minutes=30),
     Proof("vit-mnist", "accuracy", 0.985, seeds=(0,), needs="images"),
     Proof("clip-scenes", "zero_shot", 0.95, seeds=(0,)),
-    Proof("unet-scenes", "mean_iou", 0.95, seeds=(0,)),
+    Proof("unet-scenes", "mean_iou", 0.95),
     Proof("lstm-sentiment", "accuracy", 0.83, needs="opinions", flags=OPINIONS),
     Proof("lstm-translate", "bleu", 5, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
     Proof("lstm-attention-translate", "bleu", 15, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
@@ -156,9 +156,9 @@ def record(new: dict[str, dict[str, object]]) -> None:
     lines = [
         "# What was proven by training",
         "",
-        "`make prove` trains each recipe from scratch, once a seed; validation selects, test reports once.",
+        "`make prove` trains each recipe from scratch, once per seed; validation selects, test reports once.",
         "",
-        "| claim | bar | split | mean ± spread | seeds | minutes a run | holds | date, machine |",
+        "| claim | bar | split | mean ± spread | seeds | minutes per run | holds | date, machine |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, r in sorted(results.items()):

@@ -23,8 +23,7 @@ Scalar = Callable[[Tensor], Tensor]
 
 def hvp(f: Scalar, x: Tensor, v: Tensor) -> Tensor:
     """H v, shaped as x."""
-    product: Tensor = jvp(grad(f), (x,), (v,))[1]
-    return product
+    return jvp(grad(f), (x,), (v,))[1]
 
 
 def hessian(f: Scalar, x: Tensor) -> Tensor:

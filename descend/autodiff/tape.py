@@ -87,7 +87,7 @@ def order(root: Value) -> list[Value]:
 
 
 def forward_graph(root: Value) -> str:
-    """The recorded operations in the order of evaluation, one a line."""
+    """The recorded operations in the order of evaluation, one per line."""
     names = {id(v): f"v{i + 1}" for i, v in enumerate(order(root))}
     lines = []
     for v in order(root):

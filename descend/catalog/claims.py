@@ -1,6 +1,6 @@
 """Who claims which system: the line "Systems: slug, slug" in a docstring, read from the source and never imported.
 
-A claim stands in the docstring of a module, a class or a function. A line that ends with a comma goes on in the next.
+A claim stands in the docstring of a module, a class or a function. A line that ends with a comma continues in the next.
 What a claim is worth is said by the tests (`proof.py`): a docstring alone proves nothing.
 """
 

@@ -125,7 +125,7 @@ def format_cell(value: Any) -> Text:
 def list_demands(e: Explanation) -> RenderableType:
     """What the row asks for: what is proven, and what is open."""
     if not e.demands:
-        return Text("Nobody has gone through the demands of this row yet.", "dim")
+        return Text("The demands of this system are not listed yet.", "dim")
     rows = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     for d in e.demands:
         rows.add_row(Text("proven", "green") if d.proven else Text("open", "yellow"), Text(d.demand), Text(d.text))

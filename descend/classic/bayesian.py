@@ -66,7 +66,7 @@ def expected_improvement(mu: Tensor, s: Tensor, best: Tensor | float) -> Tensor:
 
 
 def propose(h: Tensor, f: Tensor, candidates: Tensor, kernel: Kernel = squared_exponential) -> Tensor:
-    """The candidate of greatest expected improvement; the scores are brought to mean 0 and deviation 1 first."""
+    """The candidate of greatest expected improvement; the scores are standardized first."""
     spread = f.std(correction=0)
     y = (f - f.mean()) / torch.where(spread > 0, spread, 1.0)
     mu, s = posterior(h, y, candidates, kernel)

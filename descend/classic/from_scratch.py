@@ -42,7 +42,7 @@ def chapter_6() -> tuple[list[Layer], Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class Forward:
-    """Everything that a forward pass computed: z and a of each layer, a[0] the input; one row an example."""
+    """Everything that a forward pass computed: z and a of each layer, a[0] the input; one row per example."""
 
     z: list[Tensor]
     a: list[Tensor]

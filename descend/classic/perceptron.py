@@ -9,7 +9,7 @@ mistakes is left open by MF 2.3; here they are taken in passes over the data, in
 w̃ = (w, b) the bias is one more weight, and so the code has it. η only scales the weights: from w = 0 the mistakes are
 the same for every η > 0.
 
-Data that no line separates keep the perceptron busy for ever. The weights then come back to where they were at the end
+Data that no line separates keep the perceptron updating forever. The weights then return to where they were at the end
 of an earlier pass (`cycle`), which proves that they will do so again.
 
 Systems: perceptron, xor-and-inseparability
@@ -41,7 +41,7 @@ class Learned:
     errors: tuple[int, ...]
     """After each pass: wrong answers, a tie being answered with class 1."""
     cycle: tuple[int, int] | None
-    """Two passes that ended with the same weights, which are not the goal: the rule goes round for ever."""
+    """Two passes that ended with the same weights, which are not the goal: the rule cycles forever."""
 
     @property
     def best_errors(self) -> int:

@@ -7,7 +7,7 @@
 
 Both keep the best. A prior is its quantile function, u in [0, 1] to a value: random search puts random u in, a grid
 evenly spaced ones. Trial i of a random search is a function of the seed and i alone, so a longer search begins with the
-shorter one and an interrupted search goes on as if it had not stopped.
+shorter one and an interrupted search continues as if it had not stopped.
 
 The book (MF 13.3) names no distribution for whole numbers: here each of them has the same width (or, by orders of
 magnitude, the width of its half-open neighbourhood [k − ½, k + ½)), as in Optuna.

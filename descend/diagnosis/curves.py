@@ -61,7 +61,7 @@ def detect_high_rate(signs: Signs) -> Finding | None:
     if end > (RISES if signs.chance else NOISE) * first:
         said = f"the loss rose from {first_loss(signs):.4g} to {end:.4g}"
     elif top > SPIKES * first:
-        said = f"the loss began at {first_loss(signs):.4g}, jumped to {top:.4g} and ended at {end:.4g}"
+        said = f"the loss started at {first_loss(signs):.4g}, jumped to {top:.4g} and ended at {end:.4g}"
     elif size is not None and size > LARGE and decay < DECAY:
         said = f"the loss went only from {first_loss(signs):.4g} to {end:.4g}"
     else:
@@ -91,7 +91,7 @@ def detect_low_rate(signs: Signs) -> Finding | None:
         "fault",
         f"the loss went from {first:.4g} to {end:.4g} in {steps} steps; a step changes the weights by {size:.2g} of "
         f"their norm (0.001 to 0.01 is usual), all of them by {size * steps:.2g}",
-        "θ_T − θ_0 = −η Σ_t g_t: with T steps of size η‖g‖ the weights can go T η‖g‖ and no further",
+        "θ_T − θ_0 = −η Σ_t g_t: with T steps of size η‖g‖ the weights can move at most T η‖g‖",
         f"{signs.lower('optim.lr', max(factor, 10.0))}, or let descend lr-find {signs.name} choose",
     )
 
@@ -154,8 +154,8 @@ def detect_underfitting(signs: Signs) -> Finding | None:
     return Finding(
         "underfit",
         "warning",
-        f"the training loss stands at {signs.fitted:.4g}, the validation loss at {end:.4g}; {signs.chance:.4g} is what "
-        f"an answer costs that does not look at the input; {found.method} has {found.score} {found.theirs:.4g}, the "
+        f"the training loss is {signs.fitted:.4g}, the validation loss {end:.4g}; {signs.chance:.4g} is the "
+        f"loss of an answer that ignores the input; {found.method} has {found.score} {found.theirs:.4g}, the "
         f"model {found.ours:.4g}",
         "L_train(θ*) = bias² + noise: what a too small model, or λ‖θ‖² that is too strong, cannot represent",
         f"{lighter} (it is {decay:g}), then {larger}" if decay > 1 else f"{larger}, or more --steps",
@@ -173,7 +173,7 @@ def detect_no_progress(signs: Signs) -> Finding | None:
     return Finding(
         "no-progress",
         "warning",
-        f"after {done} steps the validation loss is {best:.4g}, the training loss began at {first_loss(signs):.4g}",
-        "θ ← θ − η g: either η is wrong, or g does not arrive, or the examples do not tell",
+        f"after {done} steps the validation loss is {best:.4g}, the training loss started at {first_loss(signs):.4g}",
+        "θ ← θ − η g: either η is wrong, or g does not arrive, or the examples carry no signal",
         "descend doctor RUN measures which of these it is",
     )

@@ -11,7 +11,7 @@ VARIED = 0.03  # and of the true classes more than this share are others
 
 
 def detect_nan(signs: Signs) -> Finding | None:
-    """The run ended with a loss that is no number, or training examples hold such numbers."""
+    """The run ended with a loss that is not a number, or training examples hold such numbers."""
     if not signs.fault and not signs.spoilt:
         return None
     said = [f"step {signs.fault_step}: {signs.fault}"] if signs.fault else []
@@ -38,12 +38,12 @@ def detect_leak(signs: Signs) -> Finding | None:
             f"{signs.doubled:.1%} of the validation examples are training examples too (among themselves, "
             f"{signs.repeated:.1%} of the training examples are repeated)"
         )
-        change.append("remove the doubles before the data is cut into parts")
+        change.append("remove the duplicates before splitting the data")
     columns = [(name, share) for name, share in signs.columns if share > TELLS]
     if columns:
         name, share = max(columns, key=lambda pair: pair[1])
         said.append(f"the column {name!r} alone removes {share:.1%} of the errors of a constant answer")
-        change.append(f"--data.drop {name}, unless it is known before the answer is")
+        change.append(f"--data.drop {name}, unless it is known at prediction time")
     if not said:
         return None
     return Finding(

@@ -84,14 +84,14 @@ def examine(run: Run, which: str | int = "last") -> Examination:
     saved, lines = run.recipe, run.lines()
     signs, notes = replace(read_course(saved, lines), running=is_training(run)), []
     if signs.running:
-        notes.append(f"the run is still training: this is how it stands at step {signs.done} of {signs.steps}")
+        notes.append(f"the run is still training; this is its state at step {signs.done} of {signs.steps}")
     initial: Signs | None = None
     try:
         recipe: Recipe = from_json(saved.get("values"), str(run.folder / "recipe.json"))
         torch.set_num_threads(int(saved.get("environment", {}).get("threads") or 1))
         parts = recipe.build()
     except Mistake as mistake:
-        notes.append(f"the run cannot be built again, so only its curves were read: {mistake}")
+        notes.append(f"the run cannot be rebuilt, so only its curves were read: {mistake}")
     else:
         train, valid = data.draw_epoch(parts.stream), data.take_valid(parts.valid)
         if train is not None and valid is not None:
@@ -134,7 +134,7 @@ def state_of(run: Run, which: str | int, warn: Callable[[str], None]) -> dict[st
 def order_findings(signs: Signs, initial: Signs | None, notes: tuple[str, ...] = ()) -> Examination:
     """All checks in the order of causes; what one explains is set aside."""
     early = [found for check in INSIDE if initial and (found := check(initial))]
-    early = [replace(found, evidence=f"with the initial weights already, {found.evidence}") for found in early]
+    early = [replace(found, evidence=f"already with the initial weights, {found.evidence}") for found in early]
     late = [found for check in (detect_high_rate, *INSIDE, *COURSE, *GAMES) if (found := check(signs))]
     early, late = (sorted(some, key=lambda found: found.severity != "fault") for some in (early, late))
     findings = [found for check in (detect_nan, detect_interruption, detect_long_warmup) if (found := check(signs))]

@@ -47,7 +47,7 @@ def detect_large_kl(signs: Signs) -> Finding | None:
         "kl-too-large",
         "warning",
         f"the approximate KL of a rollout has median {kl:.3g} over the last half of the run (0.01 to 0.02 is usual)",
-        "J(π) ≈ E_old[r A] holds only where KL(π_old ‖ π) is small; beyond, a better surrogate may be a worse policy",
+        "J(π) ≈ E_old[r A] holds only where KL(π_old ‖ π) is small; beyond it a better surrogate may be a worse policy",
         f"{signs.lower('optim.lr', 0.3)}{fewer_epochs(signs)}",
     )
 
@@ -78,7 +78,7 @@ def detect_blind_critic(signs: Signs) -> Finding | None:
         "warning",
         f"the explained variance has median {explained:.3g} over the last quarter of the run (a good critic has above "
         "0.5)",
-        "1 − Var(G − V) / Var(G) ≤ 0: V says less of the return G than its mean, so A = G − V is mostly noise",
+        "1 − Var(G − V) / Var(G) ≤ 0: V predicts the return G no better than its mean, so A = G − V is mostly noise",
         f"{larger}, a longer --data.length, or {signs.lower('optim.lr', 0.3)}",
     )
 
@@ -120,7 +120,7 @@ def detect_strong_discriminator(signs: Signs) -> Finding | None:
         "fault",
         f"D scores real examples {real:.2f} and generated ones {fake:.2g} over the last quarter of the run; the "
         f"generator's loss grew from {first:.3g} to {end:.3g}",
-        "∂ log(1 − D(G(z))) / ∂θ_G = −D'/(1 − D) → 0 as D(G(z)) → 0: a discriminator without doubt teaches nothing",
+        "∂ log(1 − D(G(z))) / ∂θ_G = −D'/(1 − D) → 0 as D(G(z)) → 0: a discriminator that is certain gives no gradient",
         f"{signs.lower('optim.d.lr', 0.3)}{fewer}, or a larger generator",
     )
 

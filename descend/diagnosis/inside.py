@@ -33,7 +33,7 @@ def detect_dead_relu(signs: Signs) -> Finding | None:
         "dead-relu",
         "fault" if max(units.dead for units in found) > GONE else "warning",
         f"units that are 0 for every example: {listed}",
-        "a = max(0, z): ∂a/∂z = 0 for z < 0, so a unit with z < 0 everywhere gets no gradient and stays",
+        "a = max(0, z): ∂a/∂z = 0 for z < 0, so a unit with z < 0 everywhere gets no gradient and stays dead",
         f"initial biases of 0 and standardized inputs; {signs.lower('optim.lr', 0.3)}; "
         + ("--model.activations tanh" if "model.activations" in signs.values else "a leaky ReLU or GELU"),
     )
@@ -52,7 +52,7 @@ def detect_saturation(signs: Signs) -> Finding | None:
         "fault" if max(units.saturated for units in found) > GONE else "warning",
         f"outputs beyond 0.97 of their range: {listed}",
         "σ'(z) = σ(z)(1 − σ(z)) ≤ 0.03 and tanh'(z) = 1 − tanh²(z) ≤ 0.06 there: the gradient is cut to that",
-        "smaller initial weights (deviation √(1/n_in)) and standardized inputs"
+        "smaller initial weights (standard deviation √(1/n_in)) and standardized inputs"
         + ("; --model.activations relu" if "model.activations" in signs.values else "")
         + f"; {signs.lower('optim.lr', 0.3)}",
     )
@@ -82,10 +82,10 @@ def detect_vanishing(signs: Signs) -> Finding | None:
     return Finding(
         "vanishing-gradient",
         "fault",
-        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; {share:.1e} of it arrives, a factor {factor:.2g} a layer",
+        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; {share:.1e} of it arrives, a factor of {factor:.2g} per layer",
         "‖δˡ⁻¹‖ ≤ ‖Wˡ‖ · max|g'| · ‖δˡ‖, and max|σ'| = 1/4: k layers multiply k such factors",
         ("--model.activations relu, " if "model.activations" in signs.values else "")
-        + "residual connections or normalization, initial weights of deviation √(2/n_in) for ReLU, or fewer layers",
+        + "residual connections or normalization, initial weights of std √(2/n_in) for ReLU, or fewer layers",
     )
 
 
@@ -99,9 +99,9 @@ def detect_exploding(signs: Signs) -> Finding | None:
     return Finding(
         "exploding-gradient",
         "fault",
-        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; it grows {times:.1e} times, a factor {factor:.2g} a layer",
-        "δˡ⁻¹ = (Wˡ)ᵀ δˡ ⊙ g'(zˡ⁻¹): weights of deviation s multiply by about s √(n/2) a layer (ReLU)",
-        "--clip 1.0 bounds the step; initial weights of deviation √(2/n_in), or normalization, remove the cause",
+        f"‖∂L/∂z‖ by layer: {list_signals(layers)}; it grows {times:.1e} times, a factor of {factor:.2g} per layer",
+        "δˡ⁻¹ = (Wˡ)ᵀ δˡ ⊙ g'(zˡ⁻¹): weights of standard deviation s multiply by about s √(n/2) per layer (ReLU)",
+        "--clip 1.0 bounds the step; initial weights of std √(2/n_in), or normalization, remove the cause",
     )
 
 

@@ -12,7 +12,7 @@ from descend.web.parts import make_header, make_note, make_warning
 def make_findings_page(run: str, found: Examination) -> Html:
     """Each finding with its numbers, the equation behind it and the change to make."""
     cards = [show_finding(finding) for finding in found.findings]
-    healthy = html('<section class="card"><p class="good">Nothing wrong was found.</p></section>')
+    healthy = html('<section class="card"><p class="good">No problem found.</p></section>')
     notes = [make_note(note) for note in found.notes]
     return make_page(f"doctor: {run}", make_header(run), *(cards or [healthy]), *notes)
 

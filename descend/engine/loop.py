@@ -12,7 +12,7 @@ class Loop:
     """How long and how carefully to train."""
 
     steps: int = 1000
-    """Optimizer steps in all."""
+    """Total optimizer steps."""
     batch: int = 32
     """Examples in a step (over all micro-batches and processes); 0: all of them, where the data is finite."""
     accumulate: int = 1
@@ -30,13 +30,13 @@ class Loop:
     patience: int = 0
     """Stop after this many evaluations without improvement; 0: never."""
     margin: float = 0.0
-    """What a score must gain on the best one to be an improvement."""
+    """How much better than the best a score must be to count as an improvement."""
     seed: int = 0
     """Seed of everything random: weights, data order, dropout."""
     threads: int = 0
-    """CPU threads; 0: chosen for the size of the work."""
+    """CPU threads; 0: chosen by the size of the model and batch."""
     precision: str = "auto"
-    """auto, float32 or bfloat16: of matrix products; auto takes bfloat16 for large steps where it is faster."""
+    """auto, float32 or bfloat16, for matrix products; auto takes bfloat16 for large steps where it is faster."""
     compile: str = "auto"
     """auto, on or off: torch.compile."""
     parallel: str = "ddp"

@@ -136,5 +136,4 @@ def smooth(values: list[float], width: float) -> list[float]:
     apart = (at[:, None] - at[None, :]).abs()
     reach = torch.minimum(at, n - 1 - at)[:, None]
     weights = torch.exp(-0.5 * (apart / width) ** 2) * (apart <= reach)
-    smoothed: list[float] = ((weights @ x) / weights.sum(1)).tolist()
-    return smoothed
+    return ((weights @ x) / weights.sum(1)).tolist()

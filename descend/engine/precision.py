@@ -1,4 +1,4 @@
-"""In which numbers a run multiplies its matrices: float32, or bfloat16 where that is clearly faster and does no harm.
+"""The precision in which a run multiplies its matrices: float32, or bfloat16 where that is clearly faster and harmless.
 
     bfloat16 has the exponent of float32 and 8 bits of its 24: range enough for any gradient, three decimal digits
 
@@ -13,7 +13,7 @@ judged, saved and used in float32, whatever it was trained in.
     5e8 multiply-adds in a step            counted on one batch
     a product 1.4 times as fast            both are timed once for each processor, and the answer is kept
 
-The choice is part of a checkpoint: a run goes on in what it began with, on any machine.
+The choice is part of a checkpoint: a run continues in the one it started with, on any machine.
 
 Systems: mixed-precision
 """

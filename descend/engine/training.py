@@ -152,7 +152,7 @@ class Training:
             self.best, self.best_step = value, self.step
         # The evaluation at the end of a budget does not count towards a plateau: a longer run would not have had it.
         if isinstance(self.schedule, Plateau) and self.step % self.loop.eval_every == 0:
-            self.watch = self.schedule.seen(self.watch, value, higher, self.loop.margin)
+            self.watch = self.schedule.observe(self.watch, value, higher, self.loop.margin)
         return improved
 
     def weights(self) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What a classifier answers: the classes of each input by probability, the likeliest first."""
+"""What a classifier answers: the classes of each input by probability, the most likely first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked, the classes by probability, the likeliest first, and where the object is, if the model knows."""
+    """What was asked, the classes by probability, the most likely first, and the object's box, if there is one."""
 
     input: str
     classes: tuple[tuple[str, float], ...]
@@ -19,7 +19,7 @@ class Answer:
     """x0, y0, x1, y1 as shares of the image's width and height."""
 
     def as_json(self, top: int) -> dict[str, Any]:
-        """With the `top` likeliest classes."""
+        """With the `top` most likely classes."""
         answers = [{"label": label, "probability": p} for label, p in self.classes[:top]]
         return {"input": self.input, "answers": answers} | ({"box": list(self.box)} if self.box else {})
 

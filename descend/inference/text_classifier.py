@@ -57,15 +57,13 @@ def open_sentence_classifier(trained: Trained) -> SentenceClassifier:
 
         def recurrent_logits(texts: Sequence[str]) -> Tensor:
             x, _ = pad([torch.tensor(ids or [0]) for ids in tokenizer.encode_many(list(texts))])
-            z: Tensor = model(x.to(device))
-            return z
+            return model(x.to(device))
 
         return SentenceClassifier(recurrent_logits, tuple(read_json(trained.folder / CLASSES)["classes"]))
     inputs = Inputs.of(tokenizer, model.longest)
 
     def encoder_logits(texts: Sequence[str]) -> Tensor:
         batch = inputs.batch([inputs.encode(text) for text in texts])
-        z: Tensor = run_encoder(model, {name: x.to(device) for name, x in batch.items()})
-        return z
+        return run_encoder(model, {name: x.to(device) for name, x in batch.items()})
 
     return SentenceClassifier(encoder_logits, model.config.labels.names)

@@ -23,8 +23,7 @@ class Trained:
 
     @property
     def device(self) -> torch.device:
-        found: torch.device = next(self.model.parameters()).device
-        return found
+        return next(self.model.parameters()).device
 
     @property
     def kind(self) -> str:

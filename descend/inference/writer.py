@@ -1,4 +1,4 @@
-"""Writing: a language model goes on from a prompt; a model that reads a source (T5, the Transformer) answers it.
+"""Writing: a language model continues a prompt; a model that reads a source (T5, the Transformer) answers it.
 
 y_i ~ p(· | prompt, y_<i)        or        y_i ~ p(· | source, y_<i)
 """
@@ -29,7 +29,7 @@ class Beginning:
     ids: list[int]
     end: tuple[int, ...]
     silent: tuple[int, ...] = ()
-    """Tokens that are no text: padding."""
+    """Tokens that are not text: padding."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Writer:
 
     @property
     def continues(self) -> bool:
-        """Whether the text goes on from the prompt; else it is an answer to it."""
+        """Whether the text continues the prompt; else it answers it."""
         return not isinstance(self.trained.model, AnswersSource)
 
     def begin(self, prompt: str) -> Beginning:

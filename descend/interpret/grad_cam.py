@@ -1,4 +1,4 @@
-"""Grad-CAM: where the maps of a layer speak for a class.
+"""Grad-CAM: where the maps of a layer support a class.
 
     α_k = mean_ij ∂z_y / ∂A_kij        L_ij = max(0, Σ_k α_k A_kij)
 
@@ -20,7 +20,7 @@ from descend.interpret.layers import answer, as_maps, evaluation_mode, list_conv
 
 
 def grad_cam(model: nn.Module, x: Tensor, y: Tensor | None = None, name: str = "") -> Tensor:
-    """L (b, h, w) ≥ 0 of images x (b, c, h, w) for classes y (b) or the likeliest, at a layer or the last conv."""
+    """L (b, h, w) ≥ 0 of images x (b, c, h, w) for classes y (b) or the most likely, at a layer or the last conv."""
     return upsample(coarse_cam(model, x, y, name), *x.shape[-2:])
 
 

@@ -65,7 +65,7 @@ class Rectifier(TorchFunctionMode):
 
 
 def input_gradient(model: nn.Module, x: Tensor, y: Tensor | None = None) -> Tensor:
-    """∂z_y / ∂x, of the shape of x (b, c, h, w); y (b) are classes, without them the likeliest."""
+    """∂z_y / ∂x, of the shape of x (b, c, h, w); y (b) are classes, without them the most likely."""
     with evaluation_mode(model), torch.enable_grad():
         x = x.detach().clone().requires_grad_()
         z, y = answer(model, x, y)

@@ -81,7 +81,7 @@ def as_maps(a: Tensor, height: int, width: int) -> Tensor:
 
 
 def answer(model: nn.Module, x: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The logits z (b, classes) and the class looked at: y, or the likeliest one."""
+    """The logits z (b, classes) and the class looked at: y, or the most likely one."""
     z = model(x)
     if not isinstance(z, Tensor) or z.dim() != 2:
         raise Mistake(f"{type(model).__name__} is not a classifier: its output is not (b, classes)")

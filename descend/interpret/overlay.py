@@ -12,7 +12,7 @@ SCALE = ((0.1, 0.15, 0.55), (0.1, 0.6, 0.7), (0.95, 0.85, 0.2), (0.85, 0.1, 0.1)
 
 
 def rescale_heat(heat: Tensor) -> Tensor:
-    """Heat (b, h, w) brought to 0..1 for each image; an image without any stays cold."""
+    """Heat (b, h, w) scaled to 0..1 for each image; an image without any stays 0."""
     low = heat.amin(dim=(1, 2), keepdim=True)
     span = heat.amax(dim=(1, 2), keepdim=True) - low
     return torch.where(span > 0, (heat - low) / span.clamp_min(1e-30), 0.0)

@@ -82,7 +82,7 @@ class ContrastRecipe(Recipe):
         text = replace(c.text, vocab=tokenizer.vocab, context=longest, projected=c.width)
         text = replace(text, start=tokenizer.special("bos_token") or 0, end=end or 0, pad=end or 0)
         try:
-            return replace(c.sized(self.data.size), text=text)
+            return replace(c.resize(self.data.size), text=text)
         except ValueError as error:
             raise Mistake(f"--data.size {self.data.size}: {error}") from None
 

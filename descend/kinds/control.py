@@ -34,14 +34,14 @@ from descend.views.control import map_states, show_episodes, view_policy, view_v
 
 @dataclass(frozen=True)
 class ReplayMemory:
-    """Environments, and the transitions that are remembered."""
+    """Environments, and the replay buffer."""
 
     env: str = "CartPole-v1"
     """Any gymnasium environment with vector observations and a finite set of actions."""
     copies: int = 8
     """Environments that run side by side; each takes one step for every batch."""
     capacity: int = 50_000
-    """Transitions that are kept."""
+    """Transitions that the replay buffer holds."""
     valid: int = 20
     """Episodes of an evaluation during training."""
     test: int = 100
@@ -50,7 +50,7 @@ class ReplayMemory:
 
 @dataclass(frozen=True)
 class Play:
-    """Environments, and how long a stretch of each is learned from."""
+    """Environments, and the length of each rollout."""
 
     env: str = "CartPole-v1"
     """Any gymnasium environment with vector observations."""

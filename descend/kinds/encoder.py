@@ -32,9 +32,9 @@ class EncoderSize:
     """The encoder: sizes of a new one, or the folder of a trained one."""
 
     path: str = ""
-    """A run's folder or a model folder (BERT, RoBERTa) to start from; all sizes but the context are then its own."""
+    """A run's folder or a model folder (BERT, RoBERTa) to start from; its sizes are kept, all but the context."""
     context: int = 128
-    """The most tokens of a text."""
+    """Maximum tokens per text."""
     width: int = 128
     depth: int = 4
     heads: int = 4
@@ -47,7 +47,7 @@ def build_encoder(
 ) -> tuple[Any, Inputs, str]:
     """The model with this head, the form of its inputs, and what it started from."""
     if not size.path:
-        inputs = Inputs.extended(learn_tokenizer(), size.context)
+        inputs = Inputs.extend(learn_tokenizer(), size.context)
         try:
             config = BertConfig(
                 inputs.tokenizer.vocab, size.context, size.width, size.depth, size.heads, size.hidden,
@@ -95,5 +95,4 @@ def build_fine_tuning(recipe: Recipe, task: Callable[[Any], Task], unit: str, de
 def predict(model: nn.Module, batch: Batch) -> Tensor:
     """The logits of a batch, on the CPU."""
     where = next(model.parameters()).device
-    logits: Tensor = run_encoder(model, {name: value.to(where) for name, value in batch.items()}).cpu()
-    return logits
+    return run_encoder(model, {name: value.to(where) for name, value in batch.items()}).cpu()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe, micro_batch
 from descend.kinds.start_from import Start
-from descend.models import config_class, make_model
+from descend.models import config_class, make_model, with_head
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.tasks.classify import Classify
@@ -35,7 +35,7 @@ from descend.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class Mix:
-    """Mixed training images with soft labels; with both, steps take turns at random."""
+    """Mixed training images with soft labels; with both, each step picks one at random."""
 
     mixup: float = 0.0
     """a of MixUp's Beta(a, a), e.g. 0.2; 0: none."""
@@ -50,7 +50,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Attack:
-    """Adversarial training: images moved against the model, beside the clean ones."""
+    """Adversarial training: perturbed images beside the clean ones."""
 
     eps: float = 0.0
     """Largest change of a pixel in 0..1, e.g. 0.03; 0: none."""
@@ -73,18 +73,20 @@ class ClassifyImages(Recipe):
     mix: Mix = field(default_factory=Mix)
     attack: Attack = field(default_factory=Attack)
     start: Start = field(default_factory=Start)
+    head: ClassVar[str] = ""
+    """How the class of the model ends, where its file has several."""
 
     def build(self) -> Parts:
         splits = self.data.read()
         prepare = self.start.rescale(Preprocessing.fit(splits))
         batch = self.loop.batch or len(splits.train.y)
         torch.manual_seed(self.loop.seed)
-        model = build_model(self.start.choose_config(self.model), prepare.image, splits.labels)
+        model = build_model(self.start.choose_config(self.model), prepare.image, splits.labels, self.head)
         parts = Parts(
             task=self.task(model, prepare),
             model=model,
             stream=self.stream(splits.train, prepare, batch),
-            valid=self.held(splits.valid, prepare),
+            valid=self.held_out(splits.valid, prepare),
             optims={"model": self.optim},
             unit="images",
             units_per_batch=batch,
@@ -125,7 +127,7 @@ class ClassifyImages(Recipe):
             return Shuffled(prepare_arrays(train, prepare), micro, seed, *process(), drop_last=last)
         return shuffle_images(train, prepare, augment, micro, seed, process(), workers, last)
 
-    def held(self, images: Images, prepare: Preprocessing) -> Iterable[Batch]:
+    def held_out(self, images: Images, prepare: Preprocessing) -> Iterable[Batch]:
         """Images that are not trained on, in order."""
         if isinstance(images.x, Tensor):
             return InOrder(prepare_arrays(images, prepare))
@@ -134,23 +136,23 @@ class ClassifyImages(Recipe):
     def test(self) -> Iterable[Batch]:
         """The test images."""
         splits = self.data.read()
-        return self.held(splits.test, self.start.rescale(Preprocessing.fit(splits)))
+        return self.held_out(splits.test, self.start.rescale(Preprocessing.fit(splits)))
 
     def exhibits(self, model: Pretrained, splits: Splits, prepare: Preprocessing) -> list[Exhibit]:
         """Predictions, the inside of the model, its layers, and what augmentation does."""
         from descend.views.images import look_inside, show_augmentation, show_layers, show_predictions
 
-        found = [*show_predictions(model, splits, self.held(splits.valid, prepare))]
+        found = [*show_predictions(model, splits, self.held_out(splits.valid, prepare))]
         found += [*look_inside(model, splits.valid, prepare), show_layers(model, prepare.image)]
         augment = self.data.changes()
         return [*found, show_augmentation(splits, augment)] if augment.transforms else found
 
 
 def prepare_arrays(images: Images, prepare: Preprocessing) -> dict[str, Tensor]:
-    return {"x": prepare.standardized(images.x), "y": images.y, "ids": images.ids}
+    return {"x": prepare.standardize(images.x), "y": images.y, "ids": images.ids}
 
 
-def build_model(config: Any, image: tuple[int, int, int], names: tuple[str, ...]) -> Pretrained:
+def build_model(config: Any, image: tuple[int, int, int], names: tuple[str, ...], head: str = "") -> Pretrained:
     """The model of a config, with the sizes that follow from the data."""
     channels, height, width = image
     sizes = {"image": image, "classes": len(names), "channels": channels, "labels": Labels(names)}
@@ -169,4 +171,4 @@ def build_model(config: Any, image: tuple[int, int, int], names: tuple[str, ...]
         config = dataclasses.replace(config, **given)
     except ValueError as error:
         raise Mistake(f"{error}; give a larger --data.size") from None
-    return make_model(config)
+    return with_head(config, head) if head else make_model(config)

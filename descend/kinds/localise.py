@@ -57,7 +57,7 @@ class LocaliseImages(Recipe):
     schedule: Any = field(default_factory=Cosine)
     start: Start = field(default_factory=Start)
     weight: float = 5.0
-    """λ, the weight of the box beside the class."""
+    """λ, the weight of the box loss beside the class loss."""
 
     def build(self) -> Parts:
         splits, boxes = self.data.read()

@@ -48,7 +48,7 @@ class MaskedImages(Recipe):
         model = build_model(self.model, prepare.image)
         codes = self.codebook(splits.train, prepare)
         hide = Hide(self.hiding, self.model.patch, codes)
-        valid = hidden_once(self.images.held(splits.valid, prepare), hide)
+        valid = hidden_once(self.images.held_out(splits.valid, prepare), hide)
         return Parts(
             task=MaskedImage(model),
             model=model,
@@ -80,7 +80,7 @@ class MaskedImages(Recipe):
         """Learned from training images, always the same."""
         n = len(train.y)
         rows = torch.linspace(0, n - 1, min(n, LEARNED_FROM)).long()
-        x = torch.cat([batch["x"] for batch in self.images.held(train.take(rows), prepare)])
+        x = torch.cat([batch["x"] for batch in self.images.held_out(train.take(rows), prepare)])
         try:
             return Codebook.learn(patchify(x, self.model.patch).flatten(0, 1), self.model.vocab, generator(0))
         except ValueError as error:
@@ -91,7 +91,7 @@ class MaskedImages(Recipe):
         splits = self.data.read()
         prepare = Preprocessing.fit(splits)
         hide = Hide(self.hiding, self.model.patch, self.codebook(splits.train, prepare))
-        return hidden_once(self.images.held(splits.test, prepare), hide)
+        return hidden_once(self.images.held_out(splits.test, prepare), hide)
 
 
 def build_model(config: BeitConfig, image: tuple[int, int, int]) -> BeitForMaskedImageModeling:

@@ -31,7 +31,7 @@ LOSSES = {"non-saturating": non_saturating, "saturating": saturating}
 
 @dataclass(frozen=True)
 class Points:
-    """The mixture to learn, and how many points judge it."""
+    """The mixture to learn, and the number of points for evaluation."""
 
     shape: Literal["ring", "grid"] = "ring"
     modes: int = 8
@@ -41,7 +41,7 @@ class Points:
     sigma: float = 0.02
     """Width of each Gaussian."""
     valid: int = 2500
-    """Points that are generated and judged in an evaluation."""
+    """Points generated for an evaluation."""
     test: int = 10_000
     """Points of the final test."""
 
@@ -68,11 +68,13 @@ class Players:
 
 @dataclass(frozen=True)
 class Game:
-    """How the two play."""
+    """The rules of the game."""
 
     generator_loss: Literal["non-saturating", "saturating"] = "non-saturating"
     d_moves: int = 1
-    """Moves of the discriminator for each of the generator; they share the batch."""
+    """Moves of the discriminator in a step; they share the batch."""
+    g_moves: int = 1
+    """Moves of the generator after them; they share the batch, too."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,12 @@ class AdversarialPoints(Recipe):
             raise Mistake(
                 f"--model.outputs {config.outputs}: the points of a mixture have 2 numbers; leave this flag out"
             )
-        if loop.batch % (loop.accumulate * self.game.d_moves):
-            raise Mistake(
-                f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} × --game.d-moves "
-                f"{self.game.d_moves} parts"
-            )
+        for name, moves in (("d", self.game.d_moves), ("g", self.game.g_moves)):
+            if moves < 1 or loop.batch % (loop.accumulate * moves):
+                raise Mistake(
+                    f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} × --game.{name}-moves "
+                    f"{moves} parts"
+                )
         torch.manual_seed(loop.seed)
         g, d = Generator(config), Discriminator(2, config.width, config.depth)
         judge = Modes(mixture.mu, data.sigma)
@@ -105,7 +108,7 @@ class AdversarialPoints(Recipe):
             return {"x": mixture.sample(n, random)[0], "z": torch.randn(n, config.latent, generator=random)}
 
         return Parts(
-            task=Adversarial(g, d, judge, LOSSES[self.game.generator_loss], self.game.d_moves),
+            task=Adversarial(g, d, judge, LOSSES[self.game.generator_loss], self.game.d_moves, self.game.g_moves),
             model=g,
             stream=Drawn(draw, loop.batch // loop.accumulate, loop.seed, *process()),
             valid=self.noise(VALID, data.valid),

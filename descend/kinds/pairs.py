@@ -34,7 +34,7 @@ class PairsRecipe(Recipe):
     smoothing: float = 0.0
     """Share of each target's probability that is spread over all tokens."""
     written: int = 64
-    """Validation pairs that are written at each evaluation, for BLEU and exact match."""
+    """Validation pairs decoded at each evaluation, for BLEU and exact match."""
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
 

@@ -33,7 +33,7 @@ class SegmentImages(Recipe):
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
     balance: float = 0.0
-    """How far rare classes are weighed up in the loss: class k by its share of the pixels to the power −balance."""
+    """Weight of rare classes in the loss: class k by its share of the pixels to the power −balance."""
     dice: float = 0.0
     """Weight of the Dice loss beside the cross-entropy."""
 

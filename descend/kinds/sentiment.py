@@ -35,7 +35,7 @@ class OpinionRecipe(Recipe):
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
     evidence: float = 0.0
-    """How strongly the first word vectors tell what naive Bayes says of their words; 0: they are random."""
+    """How strongly word vectors are initialised with naive Bayes log-odds; 0: random."""
 
     def arrays(self) -> tuple[dict[str, Batch], Tokenizer, list[str]]:
         """The three parts as tensors, the words, the names of the classes."""

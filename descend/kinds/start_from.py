@@ -39,14 +39,14 @@ def load_source(path: str | Path) -> Pretrained:
 
 @dataclass(frozen=True)
 class Start:
-    """What to begin with, and what of it may change."""
+    """What to start from, and what of it is trained."""
 
     path: str = ""
     """A run or a model folder to start from: same family and sizes, any classes; empty: random weights."""
     freeze: str = "none"
     """none; all (only the head learns); or names of parts, separated by commas."""
     rate: float = 0.1
-    """Learning rate of what was taken over, as a share of the head's."""
+    """Learning rate of the pre-trained parts, as a share of the head's."""
     decay: float = 1.0
     """The share is multiplied by this for every part further from the head."""
     thaw: int = 0
@@ -63,7 +63,7 @@ class Start:
         return replace(found, **defaults)  # the data fills these in
 
     def rescale(self, prepare: Preprocessing) -> Preprocessing:
-        """Pixels are brought to the scale that the trained network was trained on."""
+        """Pixels are rescaled to what the pre-trained network was trained on."""
         if not self.path or not (resolve_checkpoint(self.path) / PREPROCESSOR).exists():
             return prepare
         old = Preprocessing.read(resolve_checkpoint(self.path))

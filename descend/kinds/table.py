@@ -29,7 +29,7 @@ SHARES = 8  # classes whose shares are found in one line
 
 @dataclass(frozen=True)
 class ClassBalance:
-    """What is done for rare classes."""
+    """How to handle rare classes."""
 
     by: Literal["none", "weights", "batches"] = "none"
     """weights in the loss, or batches with equal shares of all classes."""

@@ -36,14 +36,14 @@ Arrays = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class NearWords:
-    """Where the text comes from, and what counts as near."""
+    """Where the text comes from, and the context window."""
 
     path: str = ""
     """A UTF-8 text file; empty: the Python documentation."""
     least: int = 5
-    """Times that a word must occur."""
+    """Minimum count of a word."""
     window: int = 5
-    """Words to each side that are near."""
+    """Words to each side that count as context."""
     subsample: float = 1e-3
     """Frequency above which words are thinned out; 0: none."""
     valid: float = 0.05
@@ -59,20 +59,22 @@ class NearWords:
 
 @dataclass(frozen=True)
 class Noise:
-    """Words that are no neighbours."""
+    """Noise words for negative sampling."""
 
     negatives: int = 5
     """Noise words for each pair."""
     power: float = 0.75
     """Noise follows frequency to this power; 0: uniform."""
+    words: Literal["any", "outside"] = "any"
+    """What may be noise: any word (word2vec), or only those outside the window (VOM)."""
 
 
-Method = Literal["negative-sampling", "softmax", "cbow", "glove", "glove-triples"]
+Method = Literal["negative-sampling", "softmax", "cbow", "cbow-negative-sampling", "glove", "glove-triples"]
 
 
 @dataclass(frozen=True)
 class LearnWords(Recipe):
-    """Word vectors by one of five methods."""
+    """Word vectors by one of six methods."""
 
     model: WordVectorsConfig = field(default_factory=WordVectorsConfig)
     data: NearWords = field(default_factory=NearWords)
@@ -118,28 +120,29 @@ class LearnWords(Recipe):
         loop, data = self.loop, self.data
         micro = micro_batch(loop, loop.batch)
         thin = subsample(ids[:cut], config.vocab, data.subsample, generator(loop.seed))
-        if self.method == "cbow":
-            model: Any = CBOW(config)
-            parts = [{"x": windows(part, data.window), "y": part} for part in (thin, ids[cut:])]
-            return (
-                model,
-                Classify(model),
-                Shuffled(parts[0], micro, loop.seed, *process()),
-                InOrder(parts[1]),
-                len(thin),
-            )
-        model = SkipGram(config)
-        train, valid = (dict(zip("xy", pairs(part, data.window), strict=True)) for part in (thin, ids[cut:]))
-        if self.method == "softmax":
-            stream: Stream = Shuffled(train, micro, loop.seed, *process())
+        model: Any = CBOW(config) if self.method.startswith("cbow") else SkipGram(config)
+        train, valid = (self.examples(part) for part in (thin, ids[cut:]))
+        if not self.method.endswith("negative-sampling"):
+            stream = Shuffled(train, micro, loop.seed, *process())
             return model, Classify(model), stream, InOrder(valid), len(train["x"])
         if self.noise.negatives < 1:
             raise Mistake(f"--noise.negatives {self.noise.negatives}: negative sampling needs at least 1 noise word")
         draw = noise(torch.bincount(ids[:cut], minlength=config.vocab), self.noise.power)
         u = 2 * torch.rand(len(valid["x"]), self.noise.negatives, generator=generator(VALID)) - 1
-        valid["words"] = torch.cat([valid["y"][:, None], draw(u)], dim=1)
+        valid["words"] = torch.cat([valid["y"][:, None], draw(u, valid.pop("near", None))], dim=1)
         source = Shuffled(train, micro, loop.seed, *process(), chance=self.noise.negatives)
         return model, NegativeSampling(model), WithNoise(source, draw), InOrder(valid), len(train["x"])
+
+    def examples(self, words: Tensor) -> Arrays:
+        """x predicts y: a centre each of its neighbours, or for CBOW all neighbours their centre; `near`: no noise."""
+        near = windows(words, self.data.window)
+        if self.method.startswith("cbow"):
+            found, near = {"x": near, "y": words}, torch.cat([near, words[:, None]], dim=1)
+        else:
+            found = dict(zip("xy", pairs(words, self.data.window), strict=True))
+            near = near.repeat_interleave((near >= 0).sum(1), dim=0)
+        outside = self.method.endswith("negative-sampling") and self.noise.words == "outside"
+        return {**found, "near": near} if outside else found
 
     def from_counts(self, config: WordVectorsConfig, ids: Tensor, cut: int) -> tuple[Any, Any, Stream, InOrder, int]:
         """GloVe: a share of the cells of the table of counts validates."""

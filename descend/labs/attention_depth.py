@@ -12,7 +12,7 @@ missing. Measured in three ways, each with and without feed-forward parts:
     text       texts of 8 such vectors, the same question at every place (learned projections, two heads)
 
 The first two are exact and hold. The third is where the words "only mixes linearly" mislead: the weights are computed
-from the input, so that the output is no linear function of it, and one layer of attention without a feed-forward part
+from the input, so the output is not a linear function of it, and one layer of attention without a feed-forward part
 learns the product when there are other vectors to weigh. That refutes the claim as it is usually drawn from the span.
 
 Systems: attention-properties
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "Attention only mixes its values: its outputs stay in the span of its inputs, so that stacks of it learn no"
+    "Attention only mixes its values: its outputs stay in the span of its inputs, so stacks of it learn no"
     " non-linear function of a token, however deep; a feed-forward part in each block adds what is missing."
 )
 DEPTHS, STACK = (1, 2, 4), 6

@@ -4,8 +4,8 @@
     attention   a_j = softmax_j(q·k_j): from the content, for any n
     fixed       x'_i = Σ_j M_ij x_j with learned M (n × n): the same weights for every text, and for one n only
 
-Both are followed by the same small network and trained the same way on 8 pairs. VOM 8.10: the fixed layer cannot take another
-length at all; attention is tested on 16 pairs without having seen them.
+Both are followed by the same small network and trained the same way on 8 pairs. VOM 8.10: the fixed layer cannot take
+another length at all; attention is tested on 16 pairs without having seen them.
 
 Systems: attention-properties
 """

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "One attention head learns to copy, to agree and to resolve pronouns equally well at every distance, and copies"
-    " with more than 0.9 of its weight on the source; a recurrent network of the same size, trained the same way, is far"
-    " worse."
+    " with more than 0.9 of its weight on the source; a recurrent network of the same size, trained the same way, is"
+    " far worse."
 )
 FILLERS, NAMES, LENGTH, WIDTH, BATCH, RATE = 8, 4, 16, 32, 32, 1e-2
 MARKED, SUBJECT, NOUN, HE_NAMES = FILLERS, 2 * FILLERS, 2 * FILLERS + 4, 2 * FILLERS + 8
@@ -85,8 +85,7 @@ class Head(nn.Module):
 
     def look(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         before = torch.arange(tokens.shape[1]) < tokens.shape[1] - 1
-        found: tuple[Tensor, Tensor] = self.head(self.embedding(tokens), before[None, None])
-        return found
+        return self.head(self.embedding(tokens), before[None, None])
 
     def forward(self, tokens: Tensor) -> Tensor:
         return cast("Tensor", self.out(self.look(tokens)[0][:, -1]))

@@ -2,7 +2,7 @@
 
     ẑ = (z − μ) / √(σ² + ε) over the batch,   a = relu(γ ẑ + β)          without: a = relu(z + β)
 
-Nets of four hidden layers of 64 units learn the embedded digits for 100 steps of gradient descent, 32 images a step,
+Nets of four hidden layers of 64 units learn the embedded digits for 100 steps of gradient descent, 32 images per step,
 He's weights times a scale; all nets of one kind are trained at once, as one tensor with the nets in front. Measured:
 
     rates       accuracy on held-out images at each learning rate, with and without
@@ -70,11 +70,11 @@ class Nets:
         for layer, (w, gamma, beta) in enumerate(zip(self.weights[:-1], self.gammas, self.betas, strict=True)):
             z = a @ w
             seen.append(z)
-            z_hat = self.normalized(z, layer, training) if self.chunk else z
+            z_hat = self.normalize_chunks(z, layer, training) if self.chunk else z
             a = torch.relu((gamma * z_hat if self.chunk else z_hat) + beta)
         return a @ self.weights[-1], seen
 
-    def normalized(self, z: Tensor, layer: int, training: bool) -> Tensor:
+    def normalize_chunks(self, z: Tensor, layer: int, training: bool) -> Tensor:
         """By the statistics of each chunk in training, by the moving ones (of the unbiased variance) in use."""
         if not training:
             return normalize(z, *self.running[layer], EPS)
@@ -228,7 +228,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     finish(third, "accuracy", "examples in the statistics")
     third.set_xscale("log", base=2)
     change = numbers["plain_change"], numbers["batch_norm_change"]
-    pair(fourth, numbers["rate"], *change, "turn of the gradient in a step", "learning rate")
+    pair(fourth, numbers["rate"], *change, "change of the gradient in a step", "learning rate")
     fourth.set_yscale("log")
     for axes in (first, second, third):
         axes.set_ylim(0, 1.02)

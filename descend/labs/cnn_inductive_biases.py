@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "A dense network learns images with shuffled pixels as well as the images themselves; a convolutional network"
-    " learns them worse. On shifted digits that neither has seen the convolutional network is the better one."
+    " learns them worse. On shifted digits that neither has seen the convolutional network is better."
 )
 FRAME, CLASSES, IMAGES, BATCH = 12, 10, 300, 64
 SHIFTS = (0, 1, 2)

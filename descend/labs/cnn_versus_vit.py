@@ -27,7 +27,9 @@ from torch.nn.functional import cross_entropy
 from descend.data.images.digits import load_digits_split
 from descend.labs._train import train
 from descend.metrics import equivariance as motion
+from descend.metrics.attention_maps import grid_distance
 from descend.models.vit import ViTConfig, ViTForImageClassification
+from descend.nn.attention.maps import attention_maps
 from descend.nn.attention.self_attention import SelfAttention
 from descend.ops.attention.properties import equivariance_error, invariance_error
 from descend.theory.convolution import receptive_field
@@ -65,7 +67,8 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     gaps = torch.tensor(right["cnn"]) - torch.tensor(right["vit"])
     error = (gaps.std(0) / math.sqrt(draws)).tolist() if draws > 1 else [math.nan] * len(COUNTS)
     sizes = {name: sum(p.numel() for p in build(name, 0).parameters()) for name in right}
-    facts = {"draws": draws, "parameters": sizes, **biases(seed)}
+    distances = measure_distances(fit_model("vit", (x, y), seed), seen[0])
+    facts = {"draws": draws, "parameters": sizes, "attention_distance": distances, **biases(seed)}
     return {**columns, "gap": gaps.mean(0).tolist(), "error": error, **facts}
 
 
@@ -92,8 +95,8 @@ def convolution(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU())
 
 
-def accuracy(name: str, given: tuple[Tensor, Tensor], seen: tuple[Tensor, Tensor], seed: int) -> float:
-    """Of new images, after a training on these."""
+def fit_model(name: str, given: tuple[Tensor, Tensor], seed: int) -> nn.Module:
+    """One of the two, trained on these images."""
     model, (x, y) = build(name, seed), given
     random = torch.Generator().manual_seed(seed)
 
@@ -102,8 +105,20 @@ def accuracy(name: str, given: tuple[Tensor, Tensor], seen: tuple[Tensor, Tensor
         return cross_entropy(model(x[rows]), y[rows])
 
     train(model, loss, STEPS, RATE)
-    with torch.no_grad():
-        return float((model.eval()(seen[0]).argmax(1) == seen[1]).float().mean())
+    return model.eval()
+
+
+@torch.no_grad()
+def accuracy(name: str, given: tuple[Tensor, Tensor], seen: tuple[Tensor, Tensor], seed: int) -> float:
+    """Of new images, after a training on these."""
+    model = fit_model(name, given, seed)
+    return float((model(seen[0]).argmax(1) == seen[1]).float().mean())
+
+
+@torch.no_grad()
+def measure_distances(vit: nn.Module, x: Tensor) -> list[float]:
+    """How many patches away each layer looks on average, over images, heads and patches; 16 patches, 4 on a side."""
+    return [float(grid_distance(a, (4, 4)).mean()) for a in attention_maps(vit, x).values()]
 
 
 def biases(seed: int) -> dict[str, float]:

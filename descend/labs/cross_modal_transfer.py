@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "Encoders of two kinds of data, a ViT and a BERT, join into one model with one loss and one optimizer, and match"
-    " images with texts. Sparse attention made for long texts works in the ViT too, for fewer pairs."
+    " images with texts. Sparse attention made for long texts works in the ViT too, with fewer pairs."
 )
 COLOURS, ROWS, COLUMNS = ("red", "green", "blue", "white"), ("top", "bottom"), ("left", "right")
 WORDS = ("[CLS]", *COLOURS, *ROWS, *COLUMNS)
@@ -159,7 +159,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
 
     fig = Figure(figsize=(8, 3.2), layout="constrained")
     for axes, name, title in zip(
-        fig.subplots(1, 2), ("right", "pairs"), ("images that find their text", "pairs a layer"), strict=True
+        fig.subplots(1, 2), ("right", "pairs"), ("images matched to their text", "pairs per layer"), strict=True
     ):
         bars = axes.barh(numbers["attention"], numbers[name], color=["#d66820", "#2b6cd8"], height=0.55)
         axes.bar_label(bars, fmt="%.3g", padding=3, fontsize=9)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "A plain net of 56 layers has a higher training error than one of 20 layers trained the same way; with residual"
-    " connections it has not, and each residual net learns better than its plain twin."
+    " connections it does not, and each residual net learns better than its plain twin."
 )
 NETS = (("plain", 20), ("plain", 56), ("residual", 20), ("residual", 56))
 WIDTH, BATCH, LR, MOMENTUM, DECAY = 8, 64, 0.1, 0.9, 1e-4

@@ -97,8 +97,7 @@ def build(name: str, layers: int, random: torch.Generator) -> tuple[nn.Sequentia
 @torch.no_grad()
 def before(net: nn.Sequential, x: Tensor) -> Tensor:
     """Pre-activations of the last hidden layer: all but its activation and the output layer."""
-    z: Tensor = net[:-2](x)
-    return z
+    return net[:-2](x)
 
 
 def verdict(numbers: dict[str, Any]) -> str:

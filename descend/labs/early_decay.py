@@ -7,7 +7,7 @@
 Stochastic gradient descent on a quadratic loss with steep and flat directions (λ = 1 and 0.01), its noise in proportion
 to the curvature as that of a mini-batch of least squares is, the same noise for every schedule. Reported: the mean loss
 on the way and at the end, for a cut early, at a fifth, half and four fifths of the run, and for no cut. DLN gives the
-warning without numbers; here it is: the early cut drops at once below the run that goes on, as the noise of the steep
+warning without numbers; here it is: the early cut drops at once below the run without a cut, as the noise of the steep
 directions fades, and ends above every later cut, since the flat ones have hardly been descended.
 
 The claim needs such a problem. With 16 curvatures spread evenly from 0.01 to 1 on a logarithmic scale and noise 0.3 of

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "An encoder-decoder with one fixed context vector gets worse as the source gets longer; with attention, trained"
-    " equally long, it does not."
+    " for as long, it does not."
 )
 LETTERS, WIDTH, LONGEST = 20, 32, 14
 LENGTHS = (2, 4, 6, 8, 10, 12, 14)
@@ -99,7 +99,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.plot(numbers["length"], numbers["fixed"], "o-", color="#d66820", label="fixed context")
     axes.axhline(numbers["chance"], color="0.6", ls=":", label="chance")
     axes.set_xlabel("letters in the source")
-    axes.set_ylabel("share of right letters")
+    axes.set_ylabel("share of correct letters")
     axes.set_ylim(0, 1.02)
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)

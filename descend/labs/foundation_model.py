@@ -2,7 +2,7 @@
 
     corpus       sentences of a toy language without labels: runs of letters that go round one of four circles, which
                  differ in step (+1, +2, +3, +5 of 23 letters), with some letters mistaken
-    tokenizer    one token a word, learned from the corpus and the instructions
+    tokenizer    one token per word, learned from the corpus and the instructions
     pre-train    min − Σ log p(x_{t+1} | x_≤t)                     self-supervised, next letter
     instruct     "SENTENCE circle" -> which circle does it go round? (4 labels)
                  "SENTENCE next"   -> which letter comes next?
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "A model pre-trained on unlabelled text and fine-tuned on a few labelled examples beats the same model trained on"
-    " these alone, on each of two tasks; unadapted it does not follow instructions; by reward alone, in as many steps,"
-    " it stays behind. Pre-training is better with more parameters and with more text."
+    " those alone, on each of two tasks; unadapted it does not follow instructions; trained by reward alone for as many"
+    " steps it stays behind. Pre-training is better with more parameters and with more text."
 )
 LETTERS, STEPS = "abcdefghijklmnopqrstuvw", (1, 2, 3, 5)
 TASKS = ("circle", "next")
@@ -201,7 +201,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     right.plot(scale["width"], scale["loss"], "o-", color="#2b6cd8", label="whole corpus")
     right.plot(scale["width"][-1:], [scale["small_corpus_loss"]], "o", color="#d66820", label="small corpus")
     right.set_xlabel("width")
-    right.set_title("loss of pre-training on new text", fontsize=11, loc="left", fontweight="bold")
+    right.set_title("pre-training loss on new text", fontsize=11, loc="left", fontweight="bold")
     for axes in (left, right):
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)

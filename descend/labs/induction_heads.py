@@ -64,8 +64,7 @@ class AttentionOnly(nn.Module):
         return found
 
     def forward(self, tokens: Tensor) -> Tensor:
-        logits: Tensor = self.out(self.states(tokens)[-1])
-        return logits
+        return self.out(self.states(tokens)[-1])
 
 
 def texts(n: int, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,7 +134,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 200 steps, where two layers have not found it either; else supported if all parts hold.
+    """Open below 200 steps, and below 1,000 until two layers have learned the task; else supported if all parts hold.
 
     The parts: two layers are right at 85% at least and have a head with an induction score above 0.5; one layer is
     right at less than 40% and has no such head.
@@ -146,6 +145,8 @@ def verdict(numbers: dict[str, Any]) -> str:
         numbers["accuracy"], numbers["induction"], strict=True))  # fmt: skip
     solved = two["accuracy"] > 0.85 and two["induction"] > 0.5
     unsolved = one["accuracy"] < 0.4 and one["induction"] < 0.5
+    if not solved and numbers["steps"] < 1000:
+        return "open"
     return "supported" if solved and unsolved else "refuted"
 
 

@@ -150,7 +150,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.bar([i + shift for i in at], numbers[name], 0.38, color=color, label=label)
     axes.set_xticks(list(at), numbers["use"])
     axes.set_ylim(0, 1.05)
-    axes.set_title("right answers", fontsize=11, loc="left", fontweight="bold")
+    axes.set_title("correct answers", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return fig

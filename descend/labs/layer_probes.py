@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "In a trained transformer a local label can be read from an earlier layer than a long-range one: the token before"
-    " after one layer, the token that must be looked up far back only after two."
+    "In a trained transformer a local label can be read from an earlier layer than a long-range one: the previous"
+    " token after one layer, a token that must be looked up far back only after two."
 )
 BUDGET = 5.0
 LABELS = ("token", "local", "long_range")
@@ -52,13 +52,16 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 200 steps. Supported when each label becomes readable (above 0.5) at its own layer and not before.
+    """Supported when each label becomes readable (above 0.5) at its own layer and not before. Open below 200 steps, and
+    below 1,000 while no layer holds the long-range label: the model has not learned its task yet.
 
     The token at layer 0; the local label at layer 1 and not at 0; the long-range label at layer 2 and not at 1.
     """
     if numbers["steps"] < 200:
         return "open"
     first = {name: earliest(numbers[name]) for name in LABELS}
+    if first["long_range"] == len(numbers["layer"]) and numbers["steps"] < 1000:
+        return "open"
     return "supported" if first == {"token": 0, "local": 1, "long_range": 2} else "refuted"
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "Text that a language model writes by greedy or beam search is more probable to it than real text and repeats"
-    " itself; text drawn with top-p is neither."
+    "Text that a language model writes by greedy or beam search is more probable under it than real text and repeats"
+    " itself; text sampled with top-p is neither."
 )
 CONTEXT, BATCH, RATE, PROMPT, WRITTEN, TEXTS = 96, 16, 4e-3, 16, 64, 8
 SAMPLERS = {

@@ -137,7 +137,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.plot(numbers["distance"], numbers[name], "o-", color=colour, label=name)
     axes.axhline(0.5, color="0.6", ls=":", label="chance")
     axes.set_xlabel("words between subject and question")
-    axes.set_ylabel("share of right answers")
+    axes.set_ylabel("share of correct answers")
     axes.set_ylim(0.4, 1.02)
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)

@@ -5,7 +5,7 @@
     same         two sentences, of one topic or of two?           fine-tuned on a few labelled examples
     scratch      the same two tasks from random weights
 
-Documents are Markov chains over 6 words, one chain a topic; the second sentence of a pair goes on in the same document
+Documents are Markov chains over 6 words, one chain a topic; the second sentence of a pair continues the same document
 or comes from another topic. MF 34 and VOM 13.3.2 report that RoBERTa drops the loss and gets better results. The second
 task is nearly what the loss trains: if it helps anywhere, then there. Chosen on seed 10, so that masked words are
 learned in the budget and scratch is not at its ceiling: few words, two successors each, the number of labels. What is
@@ -66,7 +66,7 @@ class Topics:
         return torch.stack(words[1:], 1)
 
     def draw(self, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """First and second sentences (n, t), topics of the first (n), and 0 where the second goes on, else 1 (n)."""
+        """First and second sentences (n, t), topics of the first (n), 0 where the second continues it, else 1 (n)."""
         topic, start = (torch.randint(k, (n,), generator=self.random) for k in (TOPICS, WORDS))
         other = torch.randint(2, (n,), generator=self.random)
         shift = torch.randint(1, TOPICS, (n,), generator=self.random)

@@ -52,7 +52,7 @@ RACERS: dict[str, tuple[str, tuple[Any, ...]]] = {
 COLORS = {"plain": "0.55", "momentum": "#2b6cd8", "adaptive": "#3a9a5b", "curvature": "#d66820"}
 FLOOR = 1e-16
 BUDGET = 5.0
-PRICE = 60  # gradients a run that a second of one core buys
+PRICE = 60  # gradients per run that a second of one core buys
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Enough(Exception):
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 250 gradients a run; refuted if a part of the claim fails on either surface; else supported.
+    """Open below 250 gradients per run; refuted if a part of the claim fails on either surface; else supported.
 
     The parts: the median end of the curvature methods is at most a thousandth of that of the others, and both momentum
     methods end below gradient descent.

@@ -182,7 +182,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.axhline(0.5, color="0.4", ls=":", label="chance")
     axes.set_xticks(list(at), [name.replace(" ", "\n") for name in numbers["encoding"]])
     axes.set_ylim(0, 1.02)
-    axes.set_title("accuracy; a missing bar: the length is refused", fontsize=11, loc="left", fontweight="bold")
+    axes.set_title("accuracy (no bar: length not supported)", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False, ncols=4, loc="lower center")
     axes.spines[["top", "right"]].set_visible(False)
     return fig

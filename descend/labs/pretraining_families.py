@@ -7,7 +7,7 @@
 
 Three models of the same layers read the same texts in the same number of steps: two layers of an encoder, two of a
 decoder, two of each (twice the parameters for nearly the same work, since a word passes through one of the two). Every
-row asks all three for −log p of hidden words, in nats a word:
+row asks all three for −log p of hidden words, in nats per word:
 
     middle   x_t from all other words        BERT: one [MASK]       GPT: from the left only    T5: a span of one
     next     x_t from the words before it    BERT: [MASK] behind    GPT: as trained            T5: a sentinel behind
@@ -223,7 +223,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     for row, value in enumerate(numbers["best_possible"]):
         axes.plot([row - 0.4, row + 0.4], [value, value], color="0.3", ls=":", label="" if row else "best possible")
     axes.set_xticks(range(len(ROWS)), ["a word in the middle", "the next word", "two words in the middle"])
-    axes.set_ylabel("−log p, nats a word")
+    axes.set_ylabel("−log p, nats per word")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return fig

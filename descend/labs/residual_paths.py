@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "A residual net of n blocks acts as an ensemble of 2^n paths: without any one block it answers almost as well, a"
-    " plain net falls to chance; and blocks with a small term are the ones that it does not need."
+    "A residual net of n blocks acts as an ensemble of 2^n paths: with any one block removed it answers almost as"
+    " well, while a plain net falls to chance; the blocks that it does not need are those with a small term."
 )
 BLOCKS, PLAIN, WIDTH, BATCH, LR = 24, 6, 32, 64, 3e-3
 BUDGET = 4.0

@@ -7,7 +7,7 @@
 Each network: two layers with batch normalization and ReLU, a 2×2 average between them, the largest value of each map,
 one dense layer. Digits of 8×8 pixels, enlarged to 16×16, framed to 20×20 and blurred once; test images turned by every
 multiple of 45 degrees. Quarter turns are exact for the two invariant layers, others hold up to interpolation, for which
-the blur and the average (a max pool is no rotation's friend) matter. What is paid: a 6 and a 9 differ by a turn, so the
+the blur and the average (a max pool breaks rotation) matter. What is paid: a 6 and a 9 differ by a turn, so the
 invariant networks cannot tell them apart; all nines are left out here, of training and test.
 
 DLD 4.8 names the two layers in one line each and gives no figure. The window decides for Bessel functions. Accuracy
@@ -124,7 +124,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
         axes.plot([*numbers["degrees"], 360], [*numbers[name], numbers[name][0]], "o-", color=colour, label=name)
     axes.set_xticks([*numbers["degrees"], 360])
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("test digits turned by, degrees")
+    axes.set_xlabel("rotation of the test digits, degrees")
     axes.set_ylabel("test accuracy")
     axes.set_title("trained on upright digits only", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False)

@@ -40,15 +40,13 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "Attention links any two positions in one step, so its gradient does not vanish with distance and a training step"
-    " is fast; recurrent layers lose it by a constant factor a step, the LSTM by a milder one. The price is memory that"
-    " grows with n² and a next token that costs more the longer the text is. The costs of a layer cross at n = d."
+    " is fast; recurrent layers lose it by a constant factor per step, the LSTM by a milder one. The price is memory"
+    " that grows with n² and a next token that costs more the longer the text. The costs of a layer cross at n = d."
 )
 WIDTH = 32
 DISTANCES = (8, 16, 32, 64)
 LENGTHS = (32, 64, 128, 256)
 TEXTS = (1024, 16384)  # what a new token looks back at
-BUDGET = 2.0
-PRICE = 30  # layers of each kind that a second of one core buys
 BUDGET = 2.0
 PRICE = 30  # layers of each kind that a second of one core buys
 SLACK = 1.5  # times that differ by less are taken as equal

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "At the edges of objects a U-Net is right more often than its twin without skips, and fails when its skips are"
-    " zeroed; every finer map that an FCN adds makes its edges better, even in scenes it knows by heart: 8s, 16s, 32s."
+    " zeroed; every finer map that an FCN adds makes its edges better, even in scenes it has memorized: 8s, 16s, 32s."
 )
 SIDE, BATCH, HELD = 32, 8, 64
 WIDTH, DEPTH = 8, 3
@@ -55,7 +55,7 @@ def models() -> dict[str, nn.Module]:
     }
 
 
-def images(n: int, side: int, seed: int) -> tuple[Tensor, Tensor]:
+def draw_scenes(n: int, side: int, seed: int) -> tuple[Tensor, Tensor]:
     """Scenes (n, 3, s, s) about 0, and 1 where there is an object (n, s, s)."""
     made = scenes(n, side, generator(seed), objects=(2, 3))
     return 4 * (made.x - 0.5), (made.mask > 0).long()
@@ -82,9 +82,9 @@ def shares(logits: Tensor, y: Tensor) -> dict[str, float]:
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Shares of right pixels of each network after the same number of steps."""
     steps = max(LEAST, round(PRICE * budget))
-    x, y = images(HELD + min(BATCH * steps, 2000), SIDE, seed)
+    x, y = draw_scenes(HELD + min(BATCH * steps, 2000), SIDE, seed)
     (new_x, x), (new_y, y) = ((part[:HELD], part[HELD:]) for part in (x, y))
-    known = images(HEART, LARGE, seed)
+    known = draw_scenes(HEART, LARGE, seed)
     torch.manual_seed(seed)
     found: dict[str, dict[str, float]] = {}
     for name, model in models().items():
@@ -131,7 +131,7 @@ def figure(numbers: dict[str, Any]) -> Figure:
     axes.bar([i + 0.2 for i in at], numbers["whole"], 0.38, label="all pixels", color="#b9c4d6")
     axes.set_xticks(list(at), numbers["network"])
     axes.set_ylim(0.4, 1.0)
-    axes.set_title(f"right pixels after {numbers['steps']} steps", fontsize=11, loc="left", fontweight="bold")
+    axes.set_title(f"correct pixels after {numbers['steps']} steps", fontsize=11, loc="left", fontweight="bold")
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper right")
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

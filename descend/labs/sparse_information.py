@@ -7,7 +7,7 @@
 
 MF 20.8.7 asks about a dependency 500 words back and answers that local and global attention together rarely lose it.
 Here the three encoders differ in their attention alone and are trained on the same texts; every one is tested on texts
-it has not seen. That a window alone cannot is no matter of training: its output does not depend on the value at all
+it has not seen. That a window alone cannot is not a matter of training: its output does not depend on the value at all
 (`depends`).
 
 Systems: longformer

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLAIM = (
-    "Vectors that predict a word's neighbours place words of like use near each other, and their differences are"
+    "Vectors that predict a word's neighbours place words of similar use near each other, and their differences are"
     " directions of meaning: king − man + woman is nearest to queen."
 )
 SENTENCES, WIDTH, STEPS, RATE = 4000, 8, 300, 0.05
@@ -85,7 +85,7 @@ def right_gender(e: Tensor) -> float:
 
 def verdict(numbers: dict[str, Any]) -> str:
     """Refuted if analogies do no better than ten times chance, or a corpus has no higher cosine within classes than
-    between, or gender is told wrong more than one time in four; open with fewer than two corpora; else supported."""
+    between, or gender is wrong in more than one case of four; open with fewer than two corpora; else supported."""
     runs = len(numbers["accuracy"])
     if runs < 2:
         return "open"

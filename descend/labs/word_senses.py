@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "A lookup gives an ambiguous word one vector in every sentence; after attention its vector depends on the"
-    " sentence, tells the sense, and lies nearer to the words of that sense."
+    " sentence, reveals the sense, and lies nearer to the words of that sense."
 )
 MODEL = GPT2Config(vocab=len(SENSE_WORDS), context=6, width=32, depth=2, heads=4, dropout=0.0)
 BATCH, RATE = 64, 3e-3
@@ -58,8 +58,8 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 def look(model: GPT2, random: torch.Generator) -> dict[str, Any]:
     """The figures of a model, on sentences that it was not trained on."""
     (x, sense), (new, truth) = two_senses(HELD, random), two_senses(HELD, random)
-    static, h = model.wte(new)[:, PLACE], hidden(model, new)
-    learned = hidden(model, x)
+    static, h = model.wte(new)[:, PLACE], encode(model, new)
+    learned = encode(model, x)
     own = torch.stack([learned[sense == k, PLACE + 1 : -1].mean((0, 1)) for k in (0, 1)])  # the sense's words
     near = unit(h[:, PLACE]) @ unit(own).mT
     mine, other = near.gather(1, truth[:, None]), near.gather(1, 1 - truth[:, None])
@@ -84,13 +84,12 @@ def probe(new: Tensor, truth: Tensor, seen: Tensor, sense: Tensor) -> float:
     return float(torch.where(tied, 0.5, (mine < other).double()).mean())
 
 
-def hidden(model: GPT2, tokens: Tensor) -> Tensor:
+def encode(model: GPT2, tokens: Tensor) -> Tensor:
     """The vectors (b, t, d) after the last block."""
     x = model.embed(tokens, torch.arange(tokens.shape[1]))
     for block in model.h:
         x = block(x)
-    found: Tensor = model.ln_f(x)
-    return found
+    return model.ln_f(x)
 
 
 def verdict(numbers: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ class AdaptiveSoftmax(nn.Module):
         return torch.cat([frequent, *tails], dim=-1)
 
     def predict(self, x: Tensor) -> Tensor:
-        """The likeliest class: x (.., d) -> (..). A frequent class above every cluster is it; else all are compared."""
+        """The most likely class: x (.., d) -> (..). A frequent class that beats every cluster wins."""
         rows = x.reshape(-1, x.shape[-1])
         best = self.head(rows).argmax(-1)
         unsure = best >= self.edges[0]

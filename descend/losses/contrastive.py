@@ -7,7 +7,7 @@
 Orthonormal pairs that match give L = log(1 + (N − 1) e^(−1/τ)) (N = 3, τ = 1: 0.5514), equal scores log N. Swapping
 images and texts changes nothing. DLN names no temperature; the original learns log 1/τ, from 1/τ = 14.3 up to 100.
 
-When two pairs of a batch have the same text, each is no negative of the other: `grouped_n_pair` shares the target out
+When two pairs of a batch have the same text, neither is a negative for the other: `grouped_n_pair` shares the target
 among them, q_ij = [i and j alike] / (how many are like i). With all texts different it is the loss above.
 
 Systems: clip-contrastive-loss

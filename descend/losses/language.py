@@ -20,3 +20,8 @@ def token_losses(logits: Tensor, y: Tensor) -> Tensor:
 def causal_lm_loss(logits: Tensor, y: Tensor) -> Tensor:
     """The mean over all positions, in nats."""
     return F.cross_entropy(logits.flatten(0, 1), y.flatten())
+
+
+def causal_lm_sum(logits: Tensor, y: Tensor) -> Tensor:
+    """The sum over all positions, in nats: −log p of the whole batch."""
+    return F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")

@@ -81,6 +81,16 @@ def distance(a: Tensor) -> Tensor:
     return (a * offsets(a).abs()).sum(dim=-1)
 
 
+def grid_distance(a: Tensor, grid: tuple[int, int]) -> Tensor:
+    """The same between the patches of an image, Σ_j a_ij ‖place_i − place_j‖: (.., t, t) -> (.., rows · columns).
+
+    Special tokens come first; what a patch gives to them is left out, and the rest of its row is scaled to 1.
+    """
+    patches = a[..., -grid[0] * grid[1] :, -grid[0] * grid[1] :]
+    places = torch.cartesian_prod(*(torch.arange(n, device=a.device, dtype=a.dtype) for n in grid)).view(-1, 2)
+    return (patches * torch.cdist(places, places)).sum(dim=-1) / patches.sum(dim=-1)
+
+
 def mass_at(a: Tensor, source: Tensor) -> Tensor:
     """a[i, source_i]: the weight on the position that matters; a (.., t, s), source (.., t) -> (.., t)."""
     return a.gather(-1, source[..., None]).squeeze(-1)

@@ -32,7 +32,7 @@ def anisotropy(e: Tensor) -> Tensor:
 
 
 def center_rows(e: Tensor) -> Tensor:
-    """The mean row taken out."""
+    """The rows minus their mean."""
     return e - e.mean(dim=0)
 
 

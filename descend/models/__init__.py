@@ -1,4 +1,4 @@
-"""Models, flat: one family a file, named as config.json names it (`model_type`)."""
+"""Models, flat: one family per file, named as config.json names it (`model_type`)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def model_class(name: str, architecture: str = "") -> type[Pretrained]:
 
 def config_class(name: str) -> type:
     """The config of a model's file: the class of its TINY. `config_class("gpt2")()` imports no other model."""
-    found: type = type(import_module(f"{__name__}.{name}").TINY)
-    return found
+    return type(import_module(f"{__name__}.{name}").TINY)
 
 
 def make_model(config: object) -> Pretrained:

@@ -46,7 +46,7 @@ class TextEncoder(Pretrained):
 
     @property
     def longest(self) -> int:
-        """The most tokens of a text."""
+        """Maximum tokens per text."""
         return self.config.context
 
     @property

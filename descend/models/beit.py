@@ -54,13 +54,13 @@ class BeitConfig:
     scale: float = 0.1
     """λ at the start."""
     mask_token: bool = False
-    """There is a token for hidden patches: needed to pre-train."""
+    """Adds a mask token: needed to pre-train."""
     absolute: bool = False
-    """Positions are added to the tokens as in ViT."""
+    """Adds absolute position embeddings, as in ViT."""
     own_bias: bool = False
-    """A table B of each layer."""
+    """A relative position bias table B per layer."""
     shared_bias: bool = False
-    """One table B for all layers."""
+    """One relative position bias table B for all layers."""
     labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class BeitEncoder(Pretrained):
             for path in path_rates(c.drop_path, c.depth)
         )
 
-    def embedded(self, x: Tensor, hide: Tensor | None = None) -> Tensor:
+    def embed(self, x: Tensor, hide: Tensor | None = None) -> Tensor:
         """H⁽⁰⁾ (b, 1 + N, d); `hide` (b, N) is true where a patch is replaced by the mask token."""
         if x.shape[-2:] != (self.config.side, self.config.side):
             height, width = x.shape[-2:]
@@ -133,7 +133,7 @@ class BeitEncoder(Pretrained):
 
     def tokens(self, x: Tensor, hide: Tensor | None = None) -> Tensor:
         """images (b, c, side, side) -> the last block's vectors (b, 1 + N, d), not normalised"""
-        h = self.embedded(x, hide)
+        h = self.embed(x, hide)
         bias = None if self.bias is None else self.bias()
         for block in self.encoder.blocks:
             h = block(h, bias)

@@ -4,9 +4,9 @@
     Y = norm(H + attention(H)),   H' = norm(Y + W_2 gelu(W_1 Y + b_1) + b_2)             post-norm, no causal mask
     L = L_MLM + λ L_NSP                                                                  (`descend.tasks.masked`)
 
-GELU is the exact one, as released (MF prints ReLU). Next-sentence prediction and classification read the first token
-[CLS] through a tanh layer, the pooler; DLN says that the <CLS> output is not used in pre-training, an erratum. λ = 1.
-Masked-LM and the heads for tags and spans have no pooler.
+GELU is the exact one, as released; MF prints ReLU: `activation="relu"`. Next-sentence prediction and classification
+read the first token [CLS] through a tanh layer, the pooler; DLN says that the <CLS> output is not used in
+pre-training, an erratum. λ = 1. Masked-LM and the heads for tags and spans have no pooler.
 
 Parameters: (V + T + 2) d + 2 d + depth (4 (d² + d) + 2 d h + h + d + 4 d) + pooler d² + d, h = 4 d: 109.5M and 335.1M.
 
@@ -55,6 +55,11 @@ class BertConfig:
     pad: int = 0
     """The token that fills up short texts."""
     labels: Labels = field(default_factory=Labels)
+    activation: str = "gelu"
+    """Of the feed-forward parts and the masked head: gelu, or relu as in MF."""
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 
 
 class BertEncoder(TextEncoder):
@@ -66,8 +71,11 @@ class BertEncoder(TextEncoder):
         super().__init__()
         c = self.config = config
         self.embed = TextEmbeddings(c.vocab, c.context, c.segments, c.width, c.eps, c.dropout)
+        if c.activation not in ACTIVATIONS:
+            raise ValueError(f"hidden_act {c.activation!r} is not known, only {', '.join(ACTIVATIONS)}")
+        self.activation = ACTIVATIONS[c.activation]
         self.encoder = Encoder(
-            EncoderBlock(c.width, c.heads, c.hidden, nn.GELU(), c.dropout, c.eps) for _ in range(c.depth)
+            EncoderBlock(c.width, c.heads, c.hidden, self.activation(), c.dropout, c.eps) for _ in range(c.depth)
         )
 
     @property
@@ -83,6 +91,10 @@ class Bert(WithPooler, BertEncoder):
 class BertForMaskedLM(ForMaskedLM, BertEncoder):
     """Pre-training by masked tokens alone."""
 
+    def __init__(self, config: BertConfig):
+        super().__init__(config)
+        self.masked.activation = self.activation()
+
 
 class BertForNextSentencePrediction(ForNextSentence, BertEncoder):
     """Whether the second text follows the first."""
@@ -90,6 +102,10 @@ class BertForNextSentencePrediction(ForNextSentence, BertEncoder):
 
 class BertForPreTraining(ForPreTraining, BertEncoder):
     """Both objectives at once."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__(config)
+        self.masked.activation = self.activation()
 
 
 class BertForSequenceClassification(ForPooledClassification, BertEncoder):
@@ -142,10 +158,10 @@ LAYOUT = Layout(
         "eps": "layer_norm_eps",
         "pad": "pad_token_id",
         "labels": "id2label",
+        "activation": "hidden_act",
     },
     parts={"labels": Labels},
     fixed={
-        "hidden_act": "gelu",
         "is_decoder": False,
         "add_cross_attention": False,
         "tie_word_embeddings": True,

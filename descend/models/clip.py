@@ -41,10 +41,10 @@ class ClipConfig:
     scale: float = 2.6592
     """s at the start."""
 
-    def sized(self, side: int) -> ClipConfig:
+    def resize(self, side: int) -> ClipConfig:
         """For images of this side."""
         if side % self.image.patch:
-            raise ValueError(f"a side of {side} is no multiple of the patch {self.image.patch}")
+            raise ValueError(f"a side of {side} is not a multiple of the patch {self.image.patch}")
         return replace(self, image=replace(self.image, side=side, projected=self.width))
 
 

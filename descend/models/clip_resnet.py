@@ -43,7 +43,7 @@ class ClipResNetConfig:
     scale: float = 2.6592
     """s at the start."""
 
-    def sized(self, side: int) -> ClipResNetConfig:
+    def resize(self, side: int) -> ClipResNetConfig:
         """For images of this side."""
         return replace(self, side=side)
 

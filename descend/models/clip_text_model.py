@@ -55,7 +55,7 @@ class ClipTextConfig:
         """As part of a CLIP's config.json."""
         return config_from_json(cls, LAYOUT, values, Path("text_config"))
 
-    def written(self) -> dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         """The same the other way."""
         return config_to_json(self, LAYOUT, "clip_text_model", "float32")
 

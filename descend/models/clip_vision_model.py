@@ -45,7 +45,7 @@ class ClipVisionConfig:
         """As part of a CLIP's config.json."""
         return config_from_json(cls, LAYOUT, values, Path("vision_config"))
 
-    def written(self) -> dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         """The same the other way."""
         return config_to_json(self, LAYOUT, "clip_vision_model", "float32")
 

@@ -68,10 +68,10 @@ class ScaledRouter(Router):
 
     def forward(self, x: Tensor) -> Routing:
         p = gates(self.gate(x))
-        weight, chosen = top_k(self.allowed(p), self.k)
+        weight, chosen = top_k(self.mask_groups(p), self.k)
         return Routing(weight * self.scaling, chosen, p)
 
-    def allowed(self, p: Tensor) -> Tensor:
+    def mask_groups(self, p: Tensor) -> Tensor:
         """p, and 0 for experts that may not be chosen."""
         return p
 
@@ -83,7 +83,7 @@ class GroupRouter(ScaledRouter):
         super().__init__(width, experts, k, scaling)
         self.groups, self.active_groups = groups, active_groups
 
-    def allowed(self, p: Tensor) -> Tensor:
+    def mask_groups(self, p: Tensor) -> Tensor:
         parts = p.unflatten(-1, (self.groups, -1))
         return p.masked_fill(~best_groups(parts.amax(-1), self.active_groups, parts.shape[-1]), 0.0)
 

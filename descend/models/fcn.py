@@ -109,7 +109,7 @@ class Twice(nn.ConvTranspose2d):
             self.weight.copy_(torch.eye(self.in_channels).to(self.weight)[:, :, None, None] * kernel)
 
 
-def scaled_up(s: Tensor, factor: int) -> Tensor:
+def upsample(s: Tensor, factor: int) -> Tensor:
     """up_f, bilinear and kept: each channel (b, c, h, w) -> (b, c, f h, f w)."""
     kernel = bilinear(factor).to(s).expand(s.shape[1], 1, -1, -1)
     return F.conv_transpose2d(s, kernel, stride=factor, padding=factor // 2, groups=s.shape[1])
@@ -160,7 +160,7 @@ class FCN(Pretrained):
         for i, score, twice in zip(self.config.fused, self.scores, self.twice, strict=True):
             finer = score(pools[i])
             s = twice(s)[:, :, : finer.shape[2], : finer.shape[3]] + finer
-        return scaled_up(s, self.config.stride)[:, :, : x.shape[2], : x.shape[3]]
+        return upsample(s, self.config.stride)[:, :, : x.shape[2], : x.shape[3]]
 
 
 def from_vgg(vgg: VGG, classes: int = 21, stride: int = 8) -> FCN:

@@ -26,9 +26,9 @@ class GANConfig:
     """The configuration of both players."""
 
     latent: int = 2
-    """Numbers of noise for a point."""
+    """Dimensions of the noise."""
     outputs: int = 2
-    """Numbers of a point."""
+    """Dimensions of a point."""
     width: int = 128
     depth: int = 2
 

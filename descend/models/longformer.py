@@ -60,7 +60,7 @@ class Windows:
         """From `attention_window`."""
         return cls((values,) if isinstance(values, int) else tuple(values))
 
-    def written(self) -> int | list[int]:
+    def write(self) -> int | list[int]:
         """As `attention_window`."""
         return list(self.sizes) if len(self.sizes) > 1 else self.sizes[0]
 

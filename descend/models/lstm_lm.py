@@ -4,8 +4,8 @@
 
 `cell` is an RNN, an LSTM, torch's GRU or one of the books' (`descend.nn.recurrent.stepwise`), `depth` of them stacked;
 the parameters do not depend on the length. `context` is the window it is trained on: a text may be longer, and with
-`descend.tasks.truncated` the state goes on from window to window. DLN's next word, its music (notes as words) and VOM's
-vanilla network are this model.
+`descend.tasks.truncated` the state is carried from window to window. DLN's next word, its music (notes as words) and
+VOM's vanilla network are this model.
 
 Systems: rnn-task-heads, vanilla-rnn, lstm, gru
 """

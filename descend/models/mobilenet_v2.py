@@ -68,7 +68,7 @@ class MobileNetV2Config:
         near = max(self.least, int(n + self.divisor / 2) // self.divisor * self.divisor)
         return near + self.divisor if near < 0.9 * n else near
 
-    def placed(self) -> list[tuple[int, int]]:
+    def place_blocks(self) -> list[tuple[int, int]]:
         """Stride and dilation of each block: where the maps may not shrink further, dilation takes over."""
         found, reached, dilation = [], 2, 1
         for stride in STRIDES:
@@ -142,7 +142,7 @@ class MobileNetV2(Pretrained):
         self.stem = Stem(c.channels, c.round_channels(32 * c.width), widths[0], make, c.eps)
         self.blocks = nn.ModuleList(
             Inverted(inputs, c.round_channels(inputs * c.expand), outputs, place, make, c.eps)
-            for inputs, outputs, place in zip(widths, widths[1:], c.placed(), strict=False)
+            for inputs, outputs, place in zip(widths, widths[1:], c.place_blocks(), strict=False)
         )
         last = 1280 if c.fine and c.width < 1 else c.round_channels(1280 * c.width)
         self.last = ConvUnit(make(widths[-1], last, 1, 1, 1, 1), nn.ReLU6(inplace=True), c.eps)

@@ -20,7 +20,7 @@ from descend.weights.pretrained import Pretrained
 
 @dataclass(frozen=True)
 class QNetworkConfig:
-    """The defaults fit CartPole: 4 numbers are seen, 2 actions can be taken."""
+    """The defaults fit CartPole: 4 observations, 2 actions."""
 
     observations: int = 4
     actions: int = 2

@@ -31,8 +31,8 @@ from descend.weights.rules import Rule, rename, rename_pair, tie
 
 @dataclass(frozen=True)
 class RobertaConfig(BertConfig):
-    """The configuration of a RoBERTa; what a file leaves out takes these defaults. `context` counts the rows of the position
-    table: pad + 1 more than the longest text."""
+    """The configuration of a RoBERTa; what a file leaves out takes these defaults. `context` counts the rows of the
+    position table: pad + 1 more than the longest text."""
 
     vocab: int = 50265
     pad: int = 1

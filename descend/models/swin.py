@@ -134,7 +134,7 @@ class SwinStages(Pretrained):
         self.norm = nn.LayerNorm(c.features, c.eps)
         self.drop = nn.Dropout(c.dropout)
 
-    def embedded(self, x: Tensor) -> Tensor:
+    def embed_image(self, x: Tensor) -> Tensor:
         """Images (b, c, h, w) -> a map (b, h/patch, w/patch, d), the image filled up to whole patches."""
         p = self.config.patch
         below, right = -x.shape[2] % p, -x.shape[3] % p
@@ -149,7 +149,7 @@ class SwinStages(Pretrained):
 
     def walk(self, x: Tensor) -> Iterable[Tensor]:
         """The map after each stage, before it is merged: (b, h, w, d)."""
-        x = self.embedded(x)
+        x = self.embed_image(x)
         for i, stage in enumerate(self.stages):
             x = stage(self.merges[i - 1](x) if i else x)
             yield x

@@ -158,6 +158,17 @@ class T5(Pretrained):
             return F.linear(y * self.config.width**-0.5, self.embed.weight)
         return self.head(y)
 
+    @torch.no_grad()
+    def alignment(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(depth, b, h, t, s): where each target position looks in the source, layer by layer."""
+        with evaluate_only(self):
+            memory, t, found = self.encode(source, mask), target.shape[1], []
+            y, bias, seen = self.embed(target), self.decoder_bias(t, t), visible(mask)
+            for layer in self.decoder_layers:
+                y, weights = layer.forward_with_weights(y, memory, bias, seen)
+                found.append(weights)
+        return torch.stack(found)
+
     @property
     def decoder_layers(self) -> Sequence[DecoderLayer]:
         return cast("Sequence[DecoderLayer]", self.layers)

@@ -48,7 +48,7 @@ class TextClassifierConfig:
     depth: int = 1
     dropout: float = 0.5
     missing: float = 0.0
-    """Share of the words that a text loses while training (their vectors are 0)."""
+    """Word dropout: share of a text's words whose vectors are set to 0 in training."""
     cell: Cell = "lstm"
     direction: Literal["forward", "concatenated", "summed"] = "summed"
     head: Literal["last", "attention", "each"] = "attention"

@@ -109,17 +109,17 @@ class Transformer(Pretrained):
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """`mask` (b, s) is True for the real tokens of the source; none: all are."""
         memory = self.encode(source, mask)
-        y, seen = self.embedded(target, self.places(target), of_target=True), visible(mask)
+        y, seen = self.embed_at(target, self.places(target), of_target=True), visible(mask)
         for block in self.decoder_layers:
             y = block(y, memory, None, seen)
         return self.logits(y)
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         """x_N (b, s, d)"""
-        x = self.embedded(source, self.places(source), of_target=False)
+        x = self.embed_at(source, self.places(source), of_target=False)
         return self.encoder(x, mask)
 
-    def embedded(self, tokens: Tensor, positions: Tensor, of_target: bool) -> Tensor:
+    def embed_at(self, tokens: Tensor, positions: Tensor, of_target: bool) -> Tensor:
         table = self.target_embed if of_target and self.target_embed is not None else self.embed
         x = table(tokens) * math.sqrt(self.config.width)
         return self.drop(x + sinusoidal(positions, self.config.width).to(x.dtype))
@@ -139,16 +139,16 @@ class Transformer(Pretrained):
     def alignment(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
         """(depth, b, h, t, s): where each target position looks in the source, block by block."""
         memory, found = self.encode(source, mask), []
-        y, seen = self.embedded(target, self.places(target), of_target=True), visible(mask)
+        y, seen = self.embed_at(target, self.places(target), of_target=True), visible(mask)
         for block in self.decoder_layers:
-            y, weights = block.aligned(y, memory, None, seen)
+            y, weights = block.forward_with_weights(y, memory, None, seen)
             found.append(weights)
         return torch.stack(found)
 
     @torch.inference_mode()
     def decoder(self, source: Tensor, mask: Tensor | None = None) -> SourceDecoder:
         """This model, having read these sources, as `descend.sampling` writes with it."""
-        target = Target(lambda tokens, at: self.embedded(tokens, at, of_target=True), self.decoder_layers, self.logits)
+        target = Target(lambda tokens, at: self.embed_at(tokens, at, of_target=True), self.decoder_layers, self.logits)
         with evaluate_only(self):
             return SourceDecoder(self, target, self.encode(source, mask), mask, ANY_LENGTH)
 

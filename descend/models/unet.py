@@ -54,7 +54,7 @@ class UNetConfig:
     norm: NormName = "none"
     """After each 3×3 convolution: none, as in the paper, or batch."""
     dropout: float = 0.0
-    """Share of the bottom's maps that are dropped in training; the paper drops some, without a number."""
+    """Dropout rate at the bottom; the paper uses dropout without giving a rate."""
 
     def __post_init__(self) -> None:
         if self.padding not in (0, 1):

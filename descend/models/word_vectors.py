@@ -59,7 +59,7 @@ class SkipGram(Pretrained):
 
 
 class CBOW(Pretrained):
-    """neighbours (b, m) -> scores of all words (b, v); −1 stands where a window has no word."""
+    """neighbours (b, m), −1 for no word, -> scores of all words (b, v); or of the given words (b, n) -> (b, n)."""
 
     Config = WordVectorsConfig
 
@@ -68,11 +68,13 @@ class CBOW(Pretrained):
         self.config = config
         self.context, self.centre = table(config), table(config)
 
-    def forward(self, neighbours: Tensor) -> Tensor:
+    def forward(self, neighbours: Tensor, words: Tensor | None = None) -> Tensor:
         there = (neighbours >= 0).unsqueeze(-1)
         w = self.context(neighbours.clamp_min(0)) * there
         h = w.sum(dim=-2) / there.sum(dim=-2).clamp_min(1)
-        return nn.functional.linear(h, self.centre.weight)
+        if words is None:
+            return nn.functional.linear(h, self.centre.weight)
+        return (self.centre(words) * h.unsqueeze(-2)).sum(dim=-1)
 
     def vectors(self) -> Tensor:
         """The second layer's rows (DLN: W is the transpose of its weight matrix, d × V)."""

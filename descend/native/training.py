@@ -116,8 +116,7 @@ attend.register_autograd(_back, setup_context=_keep)
 
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None = None) -> Tensor:
     """y (b, t, h, k); causal: no query sees a key after it, and the last query meets the last key."""
-    y: Tensor = attend(q, k, v, causal, 1 / math.sqrt(q.shape[3]) if scale is None else scale)[0]
-    return y
+    return attend(q, k, v, causal, 1 / math.sqrt(q.shape[3]) if scale is None else scale)[0]
 
 
 @torch.library.custom_op("descend::gelu_tanh", mutates_args=())

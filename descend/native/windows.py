@@ -91,5 +91,4 @@ attend.register_autograd(_back, setup_context=_keep)
 
 def attention(qkv: Tensor, bias: Tensor, window: int, shift: int) -> Tensor:
     """y (b, height, width, heads, d_k)"""
-    y: Tensor = attend(qkv, bias, window, shift)[0]
-    return y
+    return attend(qkv, bias, window, shift)[0]

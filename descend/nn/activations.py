@@ -44,7 +44,7 @@ class ReLU(nn.Module):
     def __init__(self, at_zero: float = 1.0):
         super().__init__()
         if not 0 <= at_zero <= 1:
-            raise ValueError(f"at_zero {at_zero} is no slope of ReLU at 0; take a number in 0..1")
+            raise ValueError(f"at_zero {at_zero} is not a slope of ReLU at 0; give a number in 0..1")
         self.at_zero = at_zero
 
     def forward(self, x: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from descend.ops.attention.dot_product import scores, weigh
 
 
 def visible(real: Tensor | None, bias: Tensor | None = None) -> Tensor | None:
-    """The mask for `attend` of keys of which `real` (b, s) are no padding, with `bias` (1, h, t, s) on the scores."""
+    """The mask for `attend` of keys, `real` (b, s) where not padding, with `bias` (1, h, t, s) on the scores."""
     seen = None if real is None else real[:, None, None, :]
     if bias is None or seen is None:
         return seen if bias is None else bias
@@ -63,7 +63,7 @@ class DecoderLayer(nn.Module):
         y = self.add_3(y, self.mlp)
         return y
 
-    def aligned(
+    def forward_with_weights(
         self, y: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """What `forward` gives, and A (b, h, t, s): which source position each target position looks at."""

@@ -23,8 +23,7 @@ class GELUTanh(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if training.usable(x):
-            y: Tensor = training.gelu_tanh(x)
-            return y
+            return training.gelu_tanh(x)
         return F.gelu(x, approximate="tanh")
 
 

@@ -1,7 +1,8 @@
 """Output heads: what stands on top of a transformer's vectors x (b, t, d) and makes logits.
 
     vocabulary    z_t = W x_t + b                             a distribution over v tokens at every position; nn.Linear
-    masked        z_t = E norm(gelu(W x_t + b)) + c           E: the input embedding again (MF 32.4 writes z = W x + b)
+    tied          z_t = E x_t + b                             E: the input embedding again; MF 33.6 keeps the bias
+    masked        z_t = E norm(gelu(W x_t + b)) + c           (MF 32.4 writes z = W x + b)
     classes       z = U tanh(W x_1 + b) + c                   from the first token, [CLS]
     tags          z_t = U x_t + c                             a class for every token; nn.Linear
     span          (s_t, e_t) = U x_t + c                      where an answer starts and ends
@@ -9,7 +10,7 @@
 Probabilities are softmax(z) over the last axis (of a span: over the positions). With the logits all equal, the mean
 cross-entropy is log v. A linear head has d · classes + classes parameters.
 
-Systems: output-heads-and-pipeline, encoder-fine-tuning-heads, mlm
+Systems: output-heads-and-pipeline, encoder-fine-tuning-heads, mlm, lm-weight-tying
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(x[:, 0]))
 
 
+class TiedHead(nn.Module):
+    """E x + b: (.., d) -> (.., v), with the embedding matrix E (v, d) of the input and a bias of its own."""
+
+    def __init__(self, vocab: int):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(vocab))
+
+    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
+        return F.linear(x, embedding, self.bias)
+
+
 class MaskedHead(nn.Module):
     """E norm(gelu(W x + b)) + c: (.., d) -> (.., v), with the embedding matrix E (v, d) of the input."""
 
@@ -38,9 +50,10 @@ class MaskedHead(nn.Module):
         self.dense = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width, eps)
         self.bias = nn.Parameter(torch.zeros(vocab))
+        self.activation: nn.Module = nn.GELU()
 
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
-        return F.linear(self.norm(F.gelu(self.dense(x))), embedding, self.bias)
+        return F.linear(self.norm(self.activation(self.dense(x))), embedding, self.bias)
 
 
 class SpanHead(nn.Linear):

@@ -48,8 +48,7 @@ class ImageTokens(nn.Module):
             )
         patches = self.patches(x)
         tokens = torch.cat([*(token.expand(len(x), -1, -1) for token in self.leading()), patches], dim=1)
-        y: Tensor = self.drop(tokens + self.positions)
-        return y
+        return self.drop(tokens + self.positions)
 
     def positions_at(self, side: int) -> Tensor:
         """The learned positions for images of another side."""

@@ -1,4 +1,4 @@
-"""A frozen encoder as feature extractor: six ways to make one vector a token of its layers h_0 (embeddings) .. h_L.
+"""A frozen encoder as feature extractor: six ways to make one vector per token of its layers h_0 (embeddings) .. h_L.
 
     embeddings                h_0
     second-to-last            h_{L−1}
@@ -87,5 +87,4 @@ class FeatureTagger(nn.Module):
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         with torch.no_grad():
             layers = self.encoder.layers(tokens, mask)
-        logits: Tensor = self.head(self.lstm(self.mix(layers))[0])
-        return logits
+        return self.head(self.lstm(self.mix(layers))[0])

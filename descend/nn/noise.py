@@ -46,8 +46,7 @@ class NoisyWeights(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
-            y: Tensor = self.model(x)
-            return y
+            return self.model(x)
         noisy = {
             name: w + self.sigma * torch.randn_like(w) if w.dim() > 1 else w
             for name, w in self.model.named_parameters()

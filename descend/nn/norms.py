@@ -63,10 +63,10 @@ class BatchNorm(nn.Module):
             raise ValueError("one value a channel: a batch of 1 has no variance; train with 2 or more, or eval()")
         mu, var = moments(z, batch_axes(z))
         self.running_mean.copy_(moving(self.running_mean, mu.detach().flatten(), self.alpha))
-        self.running_var.copy_(self.moved(var.detach().flatten()))
+        self.running_var.copy_(self.update_variance(var.detach().flatten()))
         return normalize(z, mu, var, self.eps)
 
-    def moved(self, var: Tensor) -> Tensor:
+    def update_variance(self, var: Tensor) -> Tensor:
         """σ̄² ← α σ̄² + (1 − α) σ²"""
         return moving(self.running_var, var, self.alpha)
 
@@ -80,7 +80,7 @@ class BatchNormOfDeviation(BatchNorm):
     def __init__(self, channels: int, alpha: float = 0.99, eps: float = 1e-5):
         super().__init__(channels, alpha, eps)
 
-    def moved(self, var: Tensor) -> Tensor:
+    def update_variance(self, var: Tensor) -> Tensor:
         return moving(self.running_var.sqrt(), var.sqrt(), self.alpha).square()
 
 

@@ -107,7 +107,7 @@ def leaky_relu_slope(x: Tensor, alpha: float | Tensor = 0.01) -> Tensor:
 
 
 def rrelu(x: Tensor, low: float, high: float, random: torch.Generator | None = None) -> Tensor:
-    """Leaky ReLU in training: a slope from U(l, u) for every number anew."""
+    """Leaky ReLU in training: a fresh slope from U(l, u) for every number."""
     return leaky_relu(x, torch.empty_like(x).uniform_(low, high, generator=random))
 
 

@@ -9,7 +9,7 @@
 
 Errata of VOM: 9.8.5 calls the XOR units ReLU but counts a firing one as 1, which is a step; a true ReLU gives ½ there,
 so its output weights are doubled. The points that 9.8.13 prints for (1, 1) and (2.5, 1) do not follow from its weights,
-which give (0.65, 1.4) and (1.025, 0.95). The scores of 9.8.9 are no probabilities, and one threshold on the density
+which give (0.65, 1.4) and (1.025, 0.95). The scores of 9.8.9 are not probabilities, and one threshold on the density
 cannot single out the middle band where its defects lie.
 
 Systems: feature-lifting-factory, xor-and-inseparability

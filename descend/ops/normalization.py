@@ -87,7 +87,7 @@ def group_norm(z: Tensor, groups: int, eps: float = 1e-5) -> Tensor:
     """Each of G groups of neighbouring channels by its own statistics; G = 1 is layer, G = C is instance norm."""
     n, channels = z.shape[:2]
     if channels % groups:
-        raise ValueError(f"{channels} channels do not make {groups} equal groups; take a divisor of {channels}")
+        raise ValueError(f"{channels} channels do not divide into {groups} equal groups; give a divisor of {channels}")
     return layer_norm(z.reshape(n, groups, -1), eps).view(z.shape)
 
 

@@ -47,7 +47,7 @@ def backwards(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def columns(x: Tensor) -> Tensor:
-    """Rows (b, t, d) -> MF's columns, one matrix a step: (t, d, b)"""
+    """Rows (b, t, d) -> MF's columns, one matrix per step: (t, d, b)"""
     return x.permute(1, 2, 0)
 
 

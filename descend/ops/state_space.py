@@ -119,8 +119,7 @@ class Scan(torch.autograd.Function):
 
 def scan(a: Tensor, b: Tensor) -> Tensor:
     """h_t = a_t h_{t-1} + b_t over the first axis, in rounds instead of steps; equal to `scan_steps`."""
-    found: Tensor = Scan.apply(a, b)
-    return found
+    return Scan.apply(a, b)
 
 
 def selective(u: Tensor, delta: Tensor, a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ from descend.errors import Mistake
 
 
 def with_replacement(m: int, batch: int, random: torch.Generator) -> Iterator[Tensor]:
-    """Indices of batches without end, every example drawn anew."""
+    """Indices of batches without end, every example drawn independently."""
     while True:
         yield torch.randint(m, (batch,), generator=random)
 

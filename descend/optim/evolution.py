@@ -92,7 +92,7 @@ def random_statement(random: chance.Random) -> Statement:
 
 
 def short_run(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int, lr: float) -> Callable[[Program], float]:
-    """The score of a program: minus the loss after a few steps, −∞ when it is no number."""
+    """The score of a program: minus the loss after a few steps, −∞ when it is not a number."""
 
     def score(program: Program) -> float:
         path = trajectory(lambda params: Programmed(params, program, lr), loss, start, steps)

@@ -40,10 +40,10 @@ class Newton(Flat):
         loss = evaluate(closure)
         g = slopes(loss, self.params)
         with torch.no_grad():
-            self.place(flatten(self.params) - self.setting("lr") * self.scaled(g))
+            self.place(flatten(self.params) - self.setting("lr") * self.precondition(g))
         return loss.detach()
 
-    def scaled(self, g: Tensor) -> Tensor:
+    def precondition(self, g: Tensor) -> Tensor:
         """(H + μ I)⁻¹ g."""
         h = hessian(g, self.params)
         h.diagonal().add_(self.setting("damping"))
@@ -53,7 +53,7 @@ class Newton(Flat):
 class DiagonalNewton(Newton):
     """Δθ_j = −α g_j / (|H_jj| + μ), with the exact diagonal."""
 
-    def scaled(self, g: Tensor) -> Tensor:
+    def precondition(self, g: Tensor) -> Tensor:
         return g.detach() / (self.diagonal(g).abs() + self.setting("damping"))
 
     def diagonal(self, g: Tensor) -> Tensor:

@@ -64,7 +64,7 @@ def cosine(t: float, total: float, peak: float = 1.0, floor: float = 0.0) -> flo
 
 
 def warm_restarts(t: float, periods: Sequence[float], gamma: float, peak: float = 1.0, floor: float = 0.0) -> float:
-    """A cosine in each period, from the peak times γ^i; the last period is repeated for ever."""
+    """A cosine in each period, from the peak times γ^i; the last period is repeated forever."""
     start, i = 0.0, 0
     while i < len(periods) - 1 and t >= start + periods[i]:
         start, i = start + periods[i], i + 1
@@ -266,7 +266,7 @@ class Plateau:
     def __call__(self, step: int, steps: int) -> float:
         return float(self.around(step, steps))
 
-    def seen(self, watch: Watch, score: float, higher: bool, margin: float = 0.0) -> Watch:
+    def observe(self, watch: Watch, score: float, higher: bool, margin: float = 0.0) -> Watch:
         """The state after one more evaluation; a gain of the margin or less, and NaN, is no improvement."""
         gain = math.inf if watch.best is None else score - watch.best if higher else watch.best - score
         if gain > margin and not math.isnan(score):

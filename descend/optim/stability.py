@@ -9,7 +9,7 @@ A method is linear on a quadratic, so its worst factor is the spectral radius of
 to a given error go with κ for gradient descent and with √κ for the heavy ball.
 
 Erratum (DLN): gradient descent does not "ensure" convergence; it needs α < 2/c, and then finds a stationary point.
-VOM 5.5.1 leaves out that the iterates alternate for ever at the limit itself. MF 7.1.2's loss curve is illustrative
+VOM 5.5.1 leaves out that the iterates alternate forever at the limit itself. MF 7.1.2's loss curve is illustrative
 only.
 
 Systems: gradient-descent

@@ -1,4 +1,4 @@
-"""Recipes: named frozen values, one a file. `recipes/gpt2_pydoc.py` holds `RECIPE` and is called gpt2-pydoc."""
+"""Recipes: named frozen values, one per file. `recipes/gpt2_pydoc.py` holds `RECIPE` and is called gpt2-pydoc."""
 
 from __future__ import annotations
 
@@ -19,5 +19,4 @@ def get(name: str) -> Recipe:
     """The recipe of this name."""
     if name not in names():
         raise Mistake(f"no recipe {name!r}.{nearest(name, names())} descend train --list shows them all")
-    recipe: Recipe = import_module(f"{__name__}.{name.replace('-', '_')}").RECIPE
-    return recipe
+    return import_module(f"{__name__}.{name.replace('-', '_')}").RECIPE

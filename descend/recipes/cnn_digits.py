@@ -9,7 +9,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a typical CNN on handwritten digits (or your own images: --data.path FOLDER)",
+    about="a plain CNN on handwritten digits (or your own images: --data.path FOLDER)",
     parameters=74_954,
     takes="30 s",
     model=TypicalCNNConfig(widths=(16, 32), convs=2, kernel=3, hidden=(112,), dropout=0.2),

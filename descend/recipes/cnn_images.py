@@ -1,4 +1,4 @@
-"""cnn-images: your own images, one folder a class: --data.path FOLDER. Else generated scenes, by shape."""
+"""cnn-images: your own images, one folder per class: --data.path FOLDER. Else generated scenes, by shape."""
 
 from descend.data.images.source import ImageSource
 from descend.engine.loop import Loop

@@ -1,7 +1,7 @@
 """dqn-cartpole: a Q-network balances a pole, from a memory of its own mistakes. No download.
 
 Q overshoots while the target network still climbs to 1/(1 − γ) = 100; a high rate that falls to zero gets through that
-phase quickly and settles after it. Only the evaluation, not the training return, shows it: exploration goes on.
+phase quickly and settles after it. Only the evaluation shows it, not the training return, as exploration continues.
 """
 
 from descend.data.control.replay import Explore

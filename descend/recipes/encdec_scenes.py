@@ -8,7 +8,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = SegmentImages(
-    about="Encoder-decoder without skips segments generated scenes: compare unet-scenes",
+    about="an encoder-decoder without skip connections segments generated scenes: compare unet-scenes",
     parameters=435_159,
     takes="6 min",
     model=ConvEncoderDecoderConfig(width=16, depth=3, norm="batch"),

@@ -7,7 +7,7 @@ from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
 
 RECIPE = AdversarialPoints(
-    about="a GAN on a ring of 8 Gaussians: modes covered and share of good points",
+    about="a GAN on a ring of 8 Gaussians: modes covered and share of high-quality samples",
     parameters=17_154,
     takes="40 s",
     model=GANConfig(latent=2, width=128, depth=2),

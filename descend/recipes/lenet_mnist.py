@@ -12,7 +12,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="LeNet-5 at MNIST's size (--data.path FOLDER of the IDX files; else the embedded digits)",
+    about="LeNet-5 for MNIST (--data.path FOLDER of the IDX files; else the embedded digits)",
     parameters=61_706,
     takes="8 min",
     model=LeNetConfig(),

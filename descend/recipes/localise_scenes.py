@@ -7,7 +7,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = LocaliseImages(
-    about="class and box of the one object in a generated scene (smooth L1 on the box)",
+    about="predict class and box of the single object in a generated scene (smooth L1 on the box)",
     parameters=40_474,
     takes="1 min",
     model=LocaliserConfig(),

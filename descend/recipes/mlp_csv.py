@@ -8,7 +8,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = LearnTable(
-    about="a multilayer perceptron on your own CSV (--data.path FILE --data.target COLUMN); here: prices of homes",
+    about="a multilayer perceptron on your own CSV (--data.path FILE --data.target COLUMN); default: house prices",
     parameters=5_057,
     takes="5 s",
     model=MLPConfig(hidden=(64, 64)),

@@ -9,7 +9,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a multilayer perceptron on handwritten digits, warped a little each time",
+    about="a multilayer perceptron on handwritten digits, with random warps",
     parameters=85_002,
     takes="10 s",
     model=MLPConfig(hidden=(256, 256)),

@@ -8,7 +8,7 @@ from descend.optim.rules import LBFGS
 from descend.optim.schedules import Constant
 
 RECIPE = ClassifyImages(
-    about="a multilayer perceptron on handwritten digits, by L-BFGS on the whole data",
+    about="a multilayer perceptron on handwritten digits, by full-batch L-BFGS",
     parameters=9_610,
     takes="2 s",
     model=MLPConfig(hidden=(128,), activations=("tanh",)),

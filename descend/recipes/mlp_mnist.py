@@ -9,7 +9,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a multilayer perceptron of MNIST's size (--data.path FOLDER of the IDX files; else the embedded digits)",
+    about="a multilayer perceptron for MNIST (--data.path FOLDER of the IDX files; else the embedded digits)",
     parameters=669_706,
     takes="3 min",
     model=MLPConfig(hidden=(512, 512)),

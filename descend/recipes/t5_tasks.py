@@ -8,7 +8,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = PairsRecipe(
-    about="a small T5 on text-to-text tasks: number words, dates, sums (or pairs of yours: --data.path FILE)",
+    about="a small T5 on text-to-text tasks: number words, dates, sums (or your own pairs: --data.path FILE)",
     parameters=827_520,
     takes="3 min",
     model=T5Config(

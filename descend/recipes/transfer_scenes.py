@@ -13,7 +13,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="few images of new classes, from scratch or from --start.path RUN; your images: --data.path FOLDER",
+    about="a few images of new classes, from scratch or from --start.path RUN; your own: --data.path FOLDER",
     parameters=76_200,
     takes="20 s",
     model=ResNetCifarConfig(layers=8),

@@ -16,5 +16,5 @@ RECIPE = SegmentImages(
     optim=AdamW(lr=1e-2, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
     dice=0.5,
-    loop=Loop(steps=2000, batch=16, clip=1.0, eval_every=100, save_every=500, watch="max mean_iou"),
+    loop=Loop(steps=3600, batch=16, clip=1.0, eval_every=200, save_every=600, watch="max mean_iou"),
 )

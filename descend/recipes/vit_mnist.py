@@ -9,7 +9,7 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 
 RECIPE = ClassifyImages(
-    about="a Vision Transformer of MNIST's size (--data.path FOLDER of the IDX files; else the embedded digits)",
+    about="a Vision Transformer for MNIST (--data.path FOLDER of the IDX files; else the embedded digits)",
     parameters=380_938,
     takes="12 min",
     model=ViTConfig(patch=7, width=96, depth=4, heads=4, hidden=288, eps=1e-6),

@@ -12,7 +12,7 @@ from typing import Any
 from descend.errors import Mistake
 
 ENDS = {"finished": "finished", "patience": "finished", "failed": "failed"}  # any other end can be resumed
-STILL = 60.0  # seconds without a new line after which a run without a lock is taken for dead
+STILL = 60.0  # seconds without a new line after which a run without a lock is considered dead
 
 
 @dataclass
@@ -79,8 +79,8 @@ class History:
     @property
     def losses(self) -> list[str]:
         """The training losses: loss, or one for each player (loss_d, loss_g)."""
-        named = self.logged("loss_")
-        if self.logged("loss"):
+        named = self.find_metrics("loss_")
+        if self.find_metrics("loss"):
             return ["loss"]
         values = self.recipe.get("values")
         rules = values.get("optim") if isinstance(values, dict) else None
@@ -90,16 +90,16 @@ class History:
     @property
     def terms(self) -> list[str]:
         """What the losses are made of, where it was logged."""
-        return [name for name in self.logged("loss_") if name not in self.losses]
+        return [name for name in self.find_metrics("loss_") if name not in self.losses]
 
     @property
     def measured(self) -> list[str]:
-        """What the task measured in training that is no loss."""
+        """What the task measured in training besides losses."""
         loop = ("step", "time", "lr", "rate", "grad_norm", "loss")
         names = {name for line in self.train for name, value in line.items() if isinstance(value, int | float)}
         return sorted(name for name in names if name not in loop and not name.startswith("loss_"))
 
-    def logged(self, name: str) -> list[str]:
+    def find_metrics(self, name: str) -> list[str]:
         """The training metrics of this name, or that begin with it where it ends in "_"."""
         prefix = name.endswith("_")
         names = {key for line in self.train for key in line if key.startswith(name) and (prefix or key == name)}

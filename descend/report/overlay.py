@@ -35,16 +35,14 @@ def overlay_mask(image: Any, mask: Any, colours: Any) -> np.ndarray:
         raise ValueError(f"class {y[y != VOID].max()} has no colour; there are {len(tones)}")
     tint = np.where((y == VOID)[..., None], 0.5, tones[np.where(y == VOID, 0, y)])
     strength = np.where(y == 0, 0.0, np.where(find_edges(y), 1.0, TINT))[..., None]
-    laid: np.ndarray = (1 - strength) * pixels + strength * tint
-    return laid
+    return (1 - strength) * pixels + strength * tint
 
 
 def mark_errors(image: Any, truth: Any, answer: Any) -> np.ndarray:
     """The image dimmed, with red where the answer is not the truth: (h, w, 3) in 0..1."""
     y = np.asarray(truth)
     wrong = (y != np.asarray(answer)) & (y != VOID)
-    shown: np.ndarray = np.where(wrong[..., None], WRONG, DIM * as_rgb(image))
-    return shown
+    return np.where(wrong[..., None], WRONG, DIM * as_rgb(image))
 
 
 def as_rgb(image: Any) -> np.ndarray:
@@ -64,7 +62,7 @@ def find_edges(y: np.ndarray) -> np.ndarray:
 
 
 def draw_masks(content: dict[str, Any]) -> Html:
-    """{"images" (n, c, h, w), "truth", "answers" (n, h, w), "labels", "captions"}: four images a row."""
+    """{"images" (n, c, h, w), "truth", "answers" (n, h, w), "labels", "captions"}: four images per row."""
     labels = [str(name) for name in content["labels"]]
     colours = make_palette(len(labels))
     side = max(96, min(220, 3 * np.asarray(content["images"]).shape[-1]))

@@ -42,7 +42,7 @@ def write_report(run: Path, exhibits: list[Exhibit]) -> Path:
 
 def make_heading(history: History) -> Html:
     state = history.state
-    # The report is written by the run itself, at its end: a lock still held does not mean that it goes on.
+    # The report is written by the run itself, at its end: a lock still held does not mean that it is still running.
     ended = any(line["event"] not in ("resumed", "warning") and line["step"] >= history.step for line in history.events)
     state = "interrupted" if state == "running" and ended else state
     return make_header(history.name, str(history.recipe.get("about") or ""), state)

@@ -38,7 +38,7 @@ def draw_predictions(answerer: ImageClassifier | Segmenter | Detector, paths: li
 
 
 def draw_heat(model: Any, x: Tensor, pixels: Tensor) -> list[Row]:
-    """The heat for the likeliest class."""
+    """The heat for the most likely class."""
     rows: list[Row] = []
     for part, seen in zip(x.split(HEATED), pixels.split(HEATED), strict=True):
         heat, _ = find_heat(model, part.to(next(model.parameters()).device))
@@ -59,8 +59,7 @@ def draw_masks(pixels: Tensor, masks: Tensor, classes: int) -> list[Row]:
 
 def to_bytes(x: Tensor) -> np.ndarray:
     """(c, h, w) in 0..1 -> (h, w, 3) of 0..255"""
-    whole: np.ndarray = (x.expand(3, -1, -1) * 255).round().to(torch.uint8).movedim(0, -1).numpy()
-    return whole
+    return (x.expand(3, -1, -1) * 255).round().to(torch.uint8).movedim(0, -1).numpy()
 
 
 def check_png(path: Path, flag: str) -> None:

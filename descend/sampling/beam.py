@@ -61,7 +61,7 @@ def beam_search(
     decoder.reorder(beam.first_rows())
     for n in range(1, tokens + 1):
         rows = beam.extend(n)
-        if n == tokens or beam.settled():
+        if n == tokens or beam.is_settled():
             break
         decoder.reorder(rows)
         beam.read(decoder.step(beam.y[:, :, n - 1].flatten()))
@@ -113,7 +113,7 @@ class Beam:
         self.ended_log_p = torch.cat([self.ended_log_p, log_p], dim=1).gather(1, kept)
         self.ended_y = torch.cat([self.ended_y, y], dim=1).gather(1, kept[:, :, None].expand(-1, -1, self.tokens))
 
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether no open hypothesis of any prompt could still enter the finished ones."""
         reachable = self.log_p.amax(1) / self.tokens**self.alpha
         return bool((reachable <= self.ended_score.amin(1)).all())

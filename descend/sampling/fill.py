@@ -1,4 +1,4 @@
-"""Fill in the blanks of a text with a masked language model: at each [MASK], the likeliest tokens.
+"""Fill in the blanks of a text with a masked language model: at each [MASK], the most likely tokens.
 
 Every blank is filled from the same text, each without the others' answers. (A model that sees what comes later cannot
 write on token by token with a cache.)
@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class Filled(NamedTuple):
-    """The blanks' positions (n), and the k likeliest tokens of each with their probabilities (n, k)."""
+    """The blanks' positions (n), and the k most likely tokens of each with their probabilities (n, k)."""
 
     positions: Tensor
     tokens: Tensor

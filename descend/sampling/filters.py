@@ -87,7 +87,7 @@ class TokenSampler:
             if not right:
                 raise Mistake(f"{name} is {getattr(self, name)}: give {values}")
 
-    def filtered(self, logits: Tensor) -> Tensor:
+    def filter(self, logits: Tensor) -> Tensor:
         """The logits after all filters; their softmax is what `draw` draws from. Needs temperature > 0."""
         z = temperature(logits, self.temperature) if self.temperature != 1 else logits
         z = top_k(z, self.top_k) if self.top_k else z
@@ -100,7 +100,7 @@ class TokenSampler:
             logits = penalise(logits, seen, self.repetition)
         if self.temperature == 0:
             return logits.argmax(dim=-1)
-        p = self.filtered(logits).softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+        p = self.filter(logits).softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
         return torch.multinomial(p, 1, generator=generator).squeeze(-1)
 
 

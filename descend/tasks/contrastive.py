@@ -73,5 +73,4 @@ class Contrastive(Task):
 
 def number_texts(tokens: Tensor) -> Tensor:
     """A number for each text (b, t), the same for the same text: (b)"""
-    found: Tensor = torch.unique(tokens, dim=0, return_inverse=True)[1]
-    return found
+    return torch.unique(tokens, dim=0, return_inverse=True)[1]

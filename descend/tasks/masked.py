@@ -32,8 +32,7 @@ class MaskedLanguage(Task):
 
     def logits(self, batch: Batch) -> Tensor:
         """At the chosen positions (n, v)."""
-        z: Tensor = self.model(batch["x"], batch.get("mask"), at=batch["at"])
-        return z
+        return self.model(batch["x"], batch.get("mask"), at=batch["at"])
 
     def moves(self, batch: Batch) -> Iterator[Move]:
         at = batch["at"]

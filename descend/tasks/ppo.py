@@ -40,7 +40,7 @@ class Proximal:
     lam: float = 0.95
     """λ of the advantage: 0 trusts the critic, 1 the rewards."""
     eps: float = 0.2
-    """How far the ratio may move."""
+    """Clip range ε of the probability ratio."""
     value: float = 0.5
     """Weight of the critic's loss."""
     entropy: float = 0.0
@@ -48,7 +48,7 @@ class Proximal:
     epochs: int = 10
     """Passes over each rollout."""
     minibatches: int = 4
-    """Moves in a pass."""
+    """Minibatches per pass."""
 
 
 class PPO(Task):

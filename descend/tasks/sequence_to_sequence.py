@@ -43,8 +43,7 @@ class SequenceToSequence(Task):
         return losses[(y != self.pad).flatten()].sum() / len(y)
 
     def logits(self, x: Tensor, read: Tensor) -> Tensor:
-        logits: Tensor = self.model(x, read, x != self.pad)
-        return logits
+        return self.model(x, read, x != self.pad)
 
     def score(self, batch: Batch) -> dict[str, Any]:
         """−log p of every target token, and whether each target would be written exactly."""

@@ -1,4 +1,4 @@
-"""Language modelling with truncated backpropagation through time: the state goes on, the gradient does not.
+"""Language modelling with truncated backpropagation through time: the state is carried on, the gradient is not.
 
     window k of a track:   h_0 = the last state of window k - 1, as a constant      (0 where the track begins)
                            loss and gradient over the τ steps of the window         τ = the model's context

@@ -17,7 +17,7 @@ from descend.losses.word_vectors import glove, log_ratio, negative_sampling
 
 
 class FromLosses(Task):
-    """A task whose score is its loss, one value an example."""
+    """A task whose score is its loss, one value per example."""
 
     def __init__(self, model: nn.Module):
         super().__init__()

@@ -55,18 +55,18 @@ class Inputs:
             numbers = [tokenizer.special(f"{role}_token"), *map(tokenizer.inner.token_to_id, names)]
             known = [n for n in numbers if n is not None]
             if not known:
-                raise Mistake(f"the tokenizer has no {names[0]}; an encoder needs one (Inputs.extended adds it)")
+                raise Mistake(f"the tokenizer has no {names[0]}; an encoder needs one (Inputs.extend adds it)")
             found[role] = known[0]
         return cls(tokenizer, **found, longest=longest)
 
     @classmethod
-    def extended(cls, tokenizer: Tokenizer, longest: int) -> Self:
+    def extend(cls, tokenizer: Tokenizer, longest: int) -> Self:
         """With the four special tokens added behind the tokenizer's own."""
         return cls.of(tokenizer.with_specials({f"{role}_token": names[0] for role, names in NAMES.items()}), longest)
 
     @property
     def special(self) -> list[int]:
-        """The tokens that are no text: never masked, never predicted."""
+        """The tokens that are not text: never masked, never predicted."""
         end = self.tokenizer.end
         return [self.pad, self.cls, self.sep, self.mask, *([] if end is None else [end])]
 

@@ -5,8 +5,8 @@
                  the space is a symbol like any other (SentencePiece: raw text in, raw text out)
     unigram      SentencePiece's other model: of all ways to cut a text, the one of highest Π P(piece)
     characters   one token a character
-    wordpiece    a word is cut by the longest known piece, then the longest that goes on, written ##piece
-    words        one token a word or mark
+    wordpiece    a word is cut by the longest known piece, then the longest continuation, written ##piece
+    words        one token per word or mark
 
 The first four lose nothing, whatever the text: a character that training never saw falls back to its bytes. Words and
 pieces make `<unk>` of what they do not know, and forget how much white space there was.

@@ -1,7 +1,7 @@
 """WordPiece, readable: merge the pair that tells most, and cut a word by the longest piece that fits.
 
     score(a, b) = count(ab) / (count(a) count(b))            BPE merges by count(ab) alone
-    pieces      a piece that goes on within a word is written ##piece
+    pieces      a piece that continues a word is written ##piece
     encode      the longest known piece at the start of what is left, again and again; a word that cannot be cut so is
                 one unknown token
 

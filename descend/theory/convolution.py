@@ -159,7 +159,7 @@ class Field(NamedTuple):
         size = self.size + dilation * (kernel - 1) * self.jump
         return Field(size, self.jump * stride, self.start - padding * self.jump)
 
-    def joined(self, other: Field) -> Field:
+    def join(self, other: Field) -> Field:
         """Two branches that meet in a sum or a concatenation: from the first pixel seen by either to the last."""
         if self.jump != other.jump:
             raise ValueError(f"branches with jumps {self.jump} and {other.jump} do not meet pixel on pixel")

@@ -139,7 +139,7 @@ def reach(name: str, args: Sequence[Any], y: Tensor, before: Sequence[tuple[Tens
     try:
         first, *others = fields
         for other in others:
-            first = first[0].joined(other[0]), first[1].joined(other[1])
+            first = first[0].join(other[0]), first[1].join(other[1])
         return first
     except ValueError:
         return "?"

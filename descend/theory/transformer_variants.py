@@ -56,5 +56,5 @@ VARIANTS = (
 def of_kind(kind: str) -> list[Variant]:
     """The variants of one kind, oldest first."""
     if kind not in KINDS:
-        raise ValueError(f"{kind!r} is no kind of transformer: choose {', '.join(KINDS)}")
+        raise ValueError(f"{kind!r} is not a kind of transformer: choose {', '.join(KINDS)}")
     return sorted((v for v in VARIANTS if v.kind == kind), key=lambda v: v.first)

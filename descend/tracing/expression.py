@@ -94,11 +94,11 @@ class Expression:
         else:
             assert isinstance(node, ast.Call)
             assert isinstance(node.func, ast.Name)
-            y = self.called(node, node.func.id, [self.compute(arg, values) for arg in node.args])
+            y = self.call(node, node.func.id, [self.compute(arg, values) for arg in node.args])
         self.names[ast.unparse(node)] = y
         return y
 
-    def called(self, node: ast.AST, name: str, args: list[Any]) -> Any:
+    def call(self, node: ast.AST, name: str, args: list[Any]) -> Any:
         tensors = [x if isinstance(x, Tensor) else torch.tensor(float(x), dtype=torch.float64) for x in args]
         try:
             return FUNCTIONS[name](*tensors)

@@ -73,7 +73,7 @@ class Program:
         """The inputs and parameters that can be differentiated."""
         return [node for node in self.leaves if node.differentiable]
 
-    def named(self, name: str) -> TraceNode:
+    def find_value(self, name: str) -> TraceNode:
         """The last value of that name."""
         found = [node for node in self.nodes if node.name == name]
         if not found:
@@ -124,8 +124,7 @@ def make_pure(
             result = func(*again, **named)
         if slot < 0:
             return copies[-1 - slot]
-        found: Tensor = [x for x in pytree.tree_leaves(result) if isinstance(x, Tensor)][slot]
-        return found
+        return [x for x in pytree.tree_leaves(result) if isinstance(x, Tensor)][slot]
 
     return run
 

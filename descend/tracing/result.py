@@ -35,19 +35,19 @@ class Trace:
         return float(self.program.nodes[self.program.output].value)
 
     def value(self, name: str) -> Tensor:
-        return self.program.named(name).value
+        return self.program.find_value(name).value
 
     def adjoint(self, name: str) -> Tensor | None:
         """∂ result / ∂ value"""
-        return self.derivatives.adjoints[self.program.named(name).index]
+        return self.derivatives.adjoints[self.program.find_value(name).index]
 
     def tangent(self, name: str) -> Tensor | None:
         """∂ value / ∂ (the direction of forward mode)"""
-        return self.derivatives.tangents[self.program.named(name).index]
+        return self.derivatives.tangents[self.program.find_value(name).index]
 
     def jacobian(self, name: str, parent: str) -> Tensor | None:
         """The local Jacobian of a node in one of its parents, where it is small enough to be written out."""
-        node, source = self.program.named(name), self.program.named(parent)
+        node, source = self.program.find_value(name), self.program.find_value(parent)
         edges = self.derivatives.edges[node.index]
         return next((edge.jacobian for edge in edges if edge.parent == source.index), None)
 
@@ -58,7 +58,7 @@ class Trace:
             return f"autograd itself refuses this function ({self.program.refused}); the derivatives here are unchecked"
         if self.gap < 1e-4:
             return f"gradients equal autograd's (largest relative difference {self.gap:.1g})"
-        return f"gradients DIFFER from autograd's by {self.gap:.1g}: the function does what a trace cannot see"
+        return f"gradients DIFFER from autograd's by {self.gap:.1g}: the function does something a trace cannot see"
 
     def __str__(self) -> str:
         from descend.tracing.table import format_trace
@@ -115,6 +115,4 @@ def choose_output(result: Any, output: str) -> Tensor:
             raise IndexError
         return y[index]
     except (ValueError, IndexError):
-        raise Mistake(
-            f"--output {output}: the result has shape {shape}; give {y.dim()} indices within it"
-        ) from None
+        raise Mistake(f"--output {output}: the result has shape {shape}; give one index per dimension") from None

@@ -38,7 +38,7 @@ class Dimension:
     def log(self) -> bool:
         return isinstance(self.prior, LogUniform | LogWhole)
 
-    def listed(self) -> list[Any]:
+    def list_values(self) -> list[Any]:
         """The values that a grid tries."""
         return [shorten(value, self.prior) for value in self.prior.points(POINTS)]
 

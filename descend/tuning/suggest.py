@@ -5,7 +5,7 @@
     tpe      Optuna's TPESampler: densities of good and bad values  after STARTUP random trials
     gp       Optuna's GPSampler: Gaussian process and expected improvement (descend.classic.bayesian), likewise
 
-No random state is carried from trial to trial, so a search that was killed goes on as if it had not been.
+No random state is carried from trial to trial, so a search that was killed continues as if it had not been.
 Optuna's process looks at complete trials only, so it would propose a pruned point again and again. Here it is told the
 score at which a trial was pruned, and the worst score of all for a trial that failed.
 """
@@ -45,7 +45,7 @@ def make_distribution(dimension: Dimension) -> BaseDistribution:
 
 def list_combinations(dimensions: list[Dimension]) -> list[dict[str, Any]]:
     """All that a grid tries."""
-    lists = {d.name: d.listed() for d in dimensions}
+    lists = {d.name: d.list_values() for d in dimensions}
     count = 1
     for values in lists.values():
         count *= len(values)

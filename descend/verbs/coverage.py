@@ -123,5 +123,5 @@ def open_table(found: dict[str, Any]) -> Table:
         if s["claimed"] and not s["demands"]:
             table.add_row(slug, "", Text("no list of demands yet", "dim"))
         for demand in s["open"] if s["claimed"] else ():
-            table.add_row(slug, demand, demands()[slug][demand].text)
+            table.add_row(slug, demand, Text(demands()[slug][demand].text))
     return table

@@ -81,7 +81,7 @@ def format_examination(run: str, found: Examination) -> str:
     signs, notes = found.signs, [f"note: {note}" for note in found.notes]
     looked = f"{len(signs.train)} training losses, {len(signs.valid)} evaluations, {len(signs.layers)} layers"
     if not found.findings:
-        return "\n".join([f"{run}: nothing wrong was found ({looked})", *notes])
+        return "\n".join([f"{run}: no problem found ({looked})", *notes])
     rows = [[finding.name, finding.severity] for finding in found.findings]
     parts = [
         format_table(["finding", "severity"], rows),

@@ -48,7 +48,7 @@ def find(words: str, limit: int = 10) -> list[Found]:
 
 
 def command(words: tuple[str, ...], /, *, limit: int = 10) -> None:
-    """Find an equation, a layer, a loss or a model by a few words. Spelling need not be right.
+    """Find an equation, a layer, a loss or a model by a few words. Typos are tolerated.
 
     Args:
         words: what to look for.

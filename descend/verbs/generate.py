@@ -31,12 +31,12 @@ def generate(
 
     Args:
         run: a run's folder, or a model folder with a tokenizer.json.
-        prompt: the text to begin with, or the source to answer.
+        prompt: the text to continue, or the source to answer.
         tokens: how many tokens to write at most.
-        temperature: 0 takes the likeliest token each time, 1 samples from the model's own distribution.
-        top_k: only the k likeliest tokens; 0: all.
-        top_p: nucleus sampling: only the likeliest tokens that together exceed this probability; 1: all.
-        min_p: only tokens at least this fraction as likely as the likeliest; 0: all.
+        temperature: 0 takes the most likely token each time, 1 samples from the model's own distribution.
+        top_k: only the k most likely tokens; 0: all.
+        top_p: nucleus sampling: only the most likely tokens that together exceed this probability; 1: all.
+        min_p: only tokens at least this fraction as likely as the most likely one; 0: all.
         repetition: penalty on tokens that the text already has; 1: none, 1.2 is usual.
         stop: end before the first of these texts.
         seed: of the random choices.
@@ -50,7 +50,7 @@ def generate(
 def write_pieces(
     writer: Writer, prompt: str, tokens: int, sampler: TokenSampler, stop: tuple[str, ...], seed: int, beams: int
 ) -> Iterator[str]:
-    """The text as it comes, after the prompt where it goes on from it. A mistake is raised before the first piece."""
+    """The text as it comes, after the prompt where it continues it. A mistake is raised before the first piece."""
     waiting = prompt if writer.continues else ""
     found = iter([writer.search(prompt, tokens, beams)]) if beams != 1 else writer.write(prompt, tokens, sampler, seed)
     for piece in until(found, stop):
@@ -75,16 +75,16 @@ def command(
     beams: int = 1,
     checkpoint: str = "best",
 ) -> None:
-    """Write on from a prompt, or answer a source text, with a run or any model folder that has a tokenizer.json.
+    """Continue a prompt, or answer a source text, with a run or any model folder that has a tokenizer.json.
 
     Args:
         run: a run's folder, or a model folder.
-        prompt: the text to begin with, or the source to answer.
+        prompt: the text to continue, or the source to answer.
         tokens: how many tokens to write at most.
-        temperature: 0 takes the likeliest token each time, 1 samples from the model's own distribution.
-        top_k: only the k likeliest tokens; 0: all.
-        top_p: nucleus sampling: only the likeliest tokens that together exceed this probability; 1: all.
-        min_p: only tokens at least this fraction as likely as the likeliest; 0: all.
+        temperature: 0 takes the most likely token each time, 1 samples from the model's own distribution.
+        top_k: only the k most likely tokens; 0: all.
+        top_p: nucleus sampling: only the most likely tokens that together exceed this probability; 1: all.
+        min_p: only tokens at least this fraction as likely as the most likely one; 0: all.
         repetition: penalty on tokens that the text already has; 1: none, 1.2 is usual.
         stop: end before the first of these texts.
         seed: of the random choices.

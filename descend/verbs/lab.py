@@ -96,7 +96,7 @@ def format_lab(found: dict[str, Any]) -> str:
     if "seeds" in found:
         each = zip(found["seeds"], found["seconds"], found["verdicts"], strict=True)
         parts.append("\n".join(paint_state(f"seed {seed}, {took:.1f} s: {said}") for seed, took, said in each))
-        parts.append(f"budget {found['budget']:g} s a seed, took {sum(found['seconds']):.1f} s of one core")
+        parts.append(f"budget {found['budget']:g} s per seed, took {sum(found['seconds']):.1f} s of one core")
     else:
         parts.append(f"budget {found['budget']:g} s, took {found['seconds']:.1f} s of one core")
     return "\n\n".join([*parts, paint_state(f"Verdict: {found['verdict']}")])

@@ -80,7 +80,7 @@ def make_input(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
 
 
 def command(model: str, /, *, size: str = "", side: int = 224, checkpoint: str = "best", json: bool = False) -> None:
-    """A network layer by layer: shape, parameters, FLOPs (a multiplication and an addition are two), receptive field.
+    """A network layer by layer: shape, parameters, FLOPs (a multiply-add counts as two), receptive field.
 
     Args:
         model: a model by name, at a published size; or the folder of a run or of a model.

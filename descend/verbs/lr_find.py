@@ -26,7 +26,7 @@ from descend.verbs.lab import check_out
 HELP = """usage: descend lr-find RECIPE [--flags]
 
 Train a few batches while the learning rate grows exponentially, and suggest a rate: the smaller of the one where the
-smoothed loss falls fastest and a tenth of the one where it is lowest. Nothing is kept of this training.
+smoothed loss falls fastest and a tenth of the one where it is lowest. This training is discarded.
 The other flags are those of `descend train`.
 
   --low 1e-6      first rate
@@ -45,7 +45,7 @@ def lr_find(recipe: str | Recipe, low: float = 1e-6, high: float = 10.0, points:
     """Learning-rate finder: the loss while the rate grows exponentially from batch to batch, and a suggested rate.
 
     Args:
-        recipe: its name, or a Recipe of your own.
+        recipe: its name, or your own Recipe.
         low: the first rate.
         high: the last rate.
         points: how many batches.

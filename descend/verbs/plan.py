@@ -27,7 +27,7 @@ def plan(recipe: str | Recipe) -> dict[str, Any]:
     """What a run of a recipe will take: data facts, seconds, bytes, threads, from a few measured steps.
 
     Args:
-        recipe: its name, or a Recipe of your own.
+        recipe: its name, or your own Recipe.
     """
     values = recipes.get(recipe) if isinstance(recipe, str) else recipe
     measured = measure(values)
@@ -72,7 +72,7 @@ def main(args: list[str]) -> None:
     print(f"{'an evaluation':22} {found['evaluation_seconds']:.2f} s")
     print(f"{'memory':22} {found['memory_bytes'] / 1e6:,.0f} MB")
     print(f"{'a checkpoint':22} {found['checkpoint_bytes'] / 1e6:,.1f} MB")
-    print(f"{'in all':22} {format_duration(found['total_seconds'])} for {found['steps']:,} steps")
+    print(f"{'total':22} {format_duration(found['total_seconds'])} for {found['steps']:,} steps")
 
 
 def format_duration(value: float) -> str:

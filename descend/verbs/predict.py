@@ -37,7 +37,7 @@ def predict(
     Args:
         run: a run's folder, or a model folder.
         inputs: image files, folders or patterns; or texts, .txt or .jsonl files; or .csv files.
-        top: how many classes to return, the likeliest first.
+        top: how many classes to return, the most likely first.
         heat: a PNG to write: each image beside where the model looked, or with its mask or box laid over it.
         labels: for a CLIP: the classes to choose from.
         checkpoint: best, last or a step.
@@ -108,7 +108,7 @@ def command(
     Args:
         run: a run's folder, or a model folder.
         inputs: image files, folders or patterns; or texts, .txt or .jsonl files; or a .csv file.
-        top: how many classes to show, the likeliest first.
+        top: how many classes to show, the most likely first.
         heat: a PNG to write: where the model looked, the mask of a segmentation model, or the box of a localiser.
         labels: for a CLIP: the classes to choose from, separated by commas.
         checkpoint: best, last or a step.

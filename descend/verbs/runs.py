@@ -56,7 +56,7 @@ def find_last_loss(history: History) -> float | None:
 def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
     """List the runs under a folder: steps, best validation score, loss, time, state.
 
-    A run is running, finished, interrupted (resume goes on), failed or damaged.
+    A run is running, finished, interrupted (resume continues it), failed or damaged.
 
     Args:
         folder: where the runs are.
@@ -74,7 +74,7 @@ def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
     if json:
         print(json_format.dumps(found, indent=1))
     elif not found:
-        print(f"No runs in {folder} yet. To make one: descend train gpt2-pydoc")
+        print(f"No runs in {folder} yet. To start one: descend train gpt2-pydoc")
     else:
         columns = ["run", "recipe", "step", "best", "loss", "time", "state"]
         print(format_table(columns, [make_row(run) for run in found]))

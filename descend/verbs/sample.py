@@ -20,8 +20,7 @@ def sample(run: str | Path, count: int = 16, seed: int = 0, checkpoint: str | in
         seed: of the noise; the same seed gives the same examples.
         checkpoint: best, last or a step.
     """
-    found: list[list[float]] = Sampler.open(run, checkpoint).sample(count, seed).flatten(1).tolist()
-    return found
+    return Sampler.open(run, checkpoint).sample(count, seed).flatten(1).tolist()
 
 
 def command(

@@ -47,7 +47,7 @@ def train(
     """Train a recipe.
 
     Args:
-        recipe: its name, such as "gpt2-pydoc", or a Recipe of your own.
+        recipe: its name, such as "gpt2-pydoc", or your own Recipe.
         out: the run's folder; None: runs/RECIPE/TIME.
         budget: longest time, in seconds or as "5m": the steps are fitted to it; 0: all steps of the recipe.
         replace: replace the run that is in `out`.
@@ -85,7 +85,7 @@ class TrainFlags:
     out: str = ""
     """The run's folder; empty: runs/RECIPE/TIME."""
     budget: str = ""
-    """Longest time, such as 90s, 5m or 2h: the steps are fitted to it."""
+    """Time limit, such as 90s, 5m or 2h: the number of steps is chosen to fit."""
     replace: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Replace the run that is in --out."""
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False

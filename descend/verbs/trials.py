@@ -100,5 +100,5 @@ def list_outcome(found: dict[str, Any]) -> list[str]:
     lines.append(f"report     {found['study']}/report.html")
     if found["state"] != "finished":
         why = "the time is up" if found["state"] == "budget" else found["state"]
-        lines.append(f"stopped: {why}. Go on with: descend tune --resume {found['study']}")
+        lines.append(f"stopped: {why}. Continue with: descend tune --resume {found['study']}")
     return lines

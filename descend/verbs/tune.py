@@ -40,15 +40,15 @@ HELP = """usage: descend tune RECIPE [--search NAME=WHERE ...] [--flags]
        descend tune --resume DIR [--trials N] [--budget 10m] [--quiet] [--json]
 
 Train a recipe many times with different values and keep the best. Every trial is a run in DIR/trials. Bad ones are
-stopped early. A search that was interrupted or killed goes on when the same command is given again.
+stopped early. A search that was interrupted or killed continues when the same command is given again.
 
-  --search optim.lr=1e-4..1e-1:log   a range, evenly over the orders of magnitude (without :log: evenly)
+  --search optim.lr=1e-4..1e-1:log   a range, sampled in logarithm (without :log: uniformly)
   --search model.width=32,64,128     one of these; give --search once for each flag that may vary
                                      (default: the learning rate around the recipe's, and the batch)
   --sampler tpe                      grid, random, tpe, or gp (Gaussian process with expected improvement)
   --pruner median                    median, halving or none: what stops a bad trial
   --trials 30                        how many; a grid without --trials is tried in full
-  --budget 10m                       longest time of this command; what is half done is continued by the next one
+  --budget 10m                       time limit of this command; the next one continues what is unfinished
   --out DIR                          the study's folder (default: runs/RECIPE-tune/TIME)
   --replace                          replace the study that is in --out
 
@@ -76,7 +76,7 @@ def tune(
     """Search for good values of a recipe's flags. Validation scores select; the test data is never read.
 
     Args:
-        recipe: its name, or a Recipe of your own.
+        recipe: its name, or your own Recipe.
         out: the study's folder; None: runs/RECIPE-tune/TIME.
         search: flags that vary: "optim.lr=1e-4..1e-1:log", "model.width=32,64"; none: the learning rate and the batch.
         trials: how many; 0: 30, or the whole grid.
@@ -178,8 +178,7 @@ def make_builder(name: str, recipe: Recipe, plan: StudyPlan) -> Callable[[dict[s
     def make(values: dict[str, Any]) -> Recipe:
         flags = type_values(plan.dimensions, values)
         order: TrainFlags = parse(TrainFlags, flags, f"descend train {name}", default=TrainFlags(recipe))
-        made: Recipe = order.recipe
-        return made
+        return order.recipe
 
     return make
 

@@ -18,5 +18,5 @@ def show_points(g: nn.Module, mixture: Mixture, latent: int, n: int = 1000) -> E
     real, _ = mixture.sample(n, random)
     z = torch.randn(n, latent, generator=random).to(next(g.parameters()).device)
     content = {"real": real.tolist(), "generated": g(z).cpu().tolist()}
-    note = "Points between the modes are bad samples; a bare mode is missed."
+    note = "Points between the modes are bad samples; a mode without points is missed."
     return Exhibit("points", "Real and generated points", content, note)

@@ -13,7 +13,7 @@ from descend.data.control.environments import Environments
 
 RECENT = 20  # episodes in the running mean
 CELLS = 25  # of a map, in each direction
-LABELS = {"row_label": "angular velocity, radians a second", "column_label": "pole angle, degrees"}
+LABELS = {"row_label": "angular velocity, radians per second", "column_label": "pole angle, degrees"}
 
 
 def show_episodes(envs: Environments) -> Exhibit:
@@ -33,7 +33,7 @@ def map_states(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Ex
     """For cart-pole: what the model makes of each pole angle and angular velocity."""
     if not env.startswith("CartPole"):
         return []
-    angle, speed = np.linspace(-12, 12, CELLS), np.linspace(-3, 3, CELLS)  # degrees; radians a second
+    angle, speed = np.linspace(-12, 12, CELLS), np.linspace(-3, 3, CELLS)  # degrees; radians per second
     state = torch.zeros(CELLS, CELLS, 4)
     state[..., 2] = torch.from_numpy(np.deg2rad(angle)).float()
     state[..., 3] = torch.from_numpy(speed).float()[:, None]

@@ -65,20 +65,20 @@ def show_augmentation(splits: Splits, augment: Augment) -> Exhibit:
     train = splits.train
     rows = torch.linspace(0, len(train.y) - 1, min(ROWS, len(train.y))).long()
     x = train.x[rows]
-    shown = torch.stack([x, *(augment.seeded(x, seed) for seed in range(CHANGED))], 1)
+    shown = torch.stack([x, *(augment.augment_seeded(x, seed) for seed in range(CHANGED))], 1)
     captions = [f"{name_image(splits, int(train.ids[i]))}: {splits.labels[int(train.y[i])]}" for i in rows.tolist()]
     return Exhibit(
         "sheet",
         "Augmented training images",
         {"rows": channels_last(shown), "captions": captions},
-        "The original first, then what training may see.",
+        "The original first, then augmented versions.",
     )
 
 
 def show_layers(model: Pretrained, image: tuple[int, int, int]) -> Exhibit:
     """Shapes, parameters, FLOPs and receptive fields."""
     one = torch.zeros(1, *image, device=next(model.parameters()).device)
-    note = "Layers with weights, for one image. A multiplication and an addition are two FLOPs."
+    note = "Layers with weights, for one image. A multiplication and an addition count as two FLOPs."
     return Exhibit("table", "Layers", layers(model, one).weighty.table(), note)
 
 
@@ -162,7 +162,7 @@ def show_representations(model: nn.Module, x: Tensor, y: Tensor, labels: tuple[s
     points = project(representations(model, x), by)  # type: ignore[arg-type]
     content = {label: points[y == k].tolist() for k, label in enumerate(labels) if bool((y == k).any())}
     note = (
-        "t-SNE: near points are near in the model; distances between clusters mean nothing."
+        "t-SNE: near points are near in the model; distances between clusters are not meaningful."
         if by == "tsne"
         else "Principal components."
     )

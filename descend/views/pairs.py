@@ -56,15 +56,17 @@ class PairsView:
         ]
 
     def show_alignment(self) -> list[Exhibit]:
-        """Where the words of one target look in their source: the last block, the mean of its heads."""
-        from descend.models.transformer import Transformer
+        """Where the words of one target look in their source; of a transformer: the last block, its heads' mean."""
+        from descend.models.seq2seq import Seq2Seq
 
-        if not isinstance(self.model, Transformer):
+        recurrent = isinstance(self.model, Seq2Seq)
+        if isinstance(self.model, Seq2Seq) and self.model.config.context not in ("current", "previous"):
             return []
         c, device = self.model.config, self.model.embed.weight.device
         x, y = (self.arrays[name][:1].long() for name in ("x", "y"))
         x, y = x[x != c.pad][None], y[y != c.pad][None]
-        weights = self.model.alignment(x.to(device), shift_right(y, c.start).to(device))[-1, 0].mean(0).cpu()
+        weights = self.model.alignment(x.to(device), shift_right(y, c.start).to(device)).cpu()
+        weights = weights[0] if recurrent else weights[-1, 0].mean(0)
         source, target = ([self.tokenizer.decode([token]) for token in row[0].tolist()] for row in (x, y))
         content = {"values": weights.tolist(), "rows": target, "columns": source,
                    "row_label": "target", "column_label": "source"}  # fmt: skip
@@ -98,4 +100,4 @@ class PairsView:
         errors = {name: error_by_position(found, y, c.pad)[enough].tolist() for name, found in lines.items()}
         places = torch.arange(1, y.shape[1] + 1)[enough].tolist()
         content = {"x": places, "y": errors, "x_label": "position in the target", "y_label": "share of wrong tokens"}
-        return Exhibit("curve", "Exposure bias", content, "The gap is what it costs to read its own words.")
+        return Exhibit("curve", "Exposure bias", content, "The gap is the cost of reading its own output.")

@@ -8,5 +8,4 @@ from torch import Tensor
 
 def channels_last(x: Tensor) -> np.ndarray:
     """(.., c, h, w) -> (.., h, w, 3), or (.., h, w) for one channel"""
-    found: np.ndarray = (x.squeeze(-3) if x.shape[-3] == 1 else x.movedim(-3, -1)).cpu().numpy()
-    return found
+    return (x.squeeze(-3) if x.shape[-3] == 1 else x.movedim(-3, -1)).cpu().numpy()

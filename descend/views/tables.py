@@ -64,12 +64,7 @@ def show_regions(model: MLP, splits: TableSplits) -> Exhibit:
         main = Whiten.fit(splits.train.x, "train", keep=2)
         flat, names = (x - main.mean) @ main.components, ["first principal component", "second"]
         note = "A cut through the inputs along the training records' principal components; dots are validation records."
-    lo, hi = flat.amin(dim=0), flat.amax(dim=0)
-    air = 0.08 * (hi - lo).clamp(min=1e-6)
-    lo, hi = lo - air, hi + air
-    lines = [torch.linspace(float(lo[j]), float(hi[j]), CELLS) for j in (0, 1)]
-    up, across = torch.meshgrid(lines[1], lines[0], indexing="ij")
-    points = torch.stack([across, up], -1).reshape(-1, 2)
+    lo, hi, points = lay_cells(flat)
     p = predict_rows(model, points if two else points @ main.components.T + main.mean).softmax(dim=-1)
     best = p.topk(2, dim=-1)
     content = {
@@ -81,6 +76,16 @@ def show_regions(model: MLP, splits: TableSplits) -> Exhibit:
         "labels": names,
     }
     return Exhibit("regions", "Decision regions", content, note)
+
+
+def lay_cells(flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Two corners of a plane with some air around points (n, 2), and its cells (CELLS², 2), the lowest row first."""
+    lo, hi = flat.amin(dim=0), flat.amax(dim=0)
+    air = 0.08 * (hi - lo).clamp(min=1e-6)
+    lo, hi = lo - air, hi + air
+    lines = [torch.linspace(float(lo[j]), float(hi[j]), CELLS) for j in (0, 1)]
+    up, across = torch.meshgrid(lines[1], lines[0], indexing="ij")
+    return lo, hi, torch.stack([across, up], -1).reshape(-1, 2)
 
 
 def show_classes(p: Tensor, splits: TableSplits) -> Exhibit:
@@ -104,7 +109,7 @@ def show_columns(splits: TableSplits) -> Exhibit:
         if isinstance(column, Category):
             rows.append([column.name, "category", len(column.inputs), ", ".join(column.values)[:80]])
         else:
-            gaps = "; gaps become the median" if column.gaps else ""
+            gaps = "; missing values become the median" if column.gaps else ""
             rows.append([column.name, column.kind, len(column.inputs), f"{column.mean:.4g} ± {column.std:.4g}{gaps}"])
     rows += [[name, "not used", 0, why] for name, why in splits.left_out.items()]
     content = {"columns": ["column", "type", "inputs", "training records"], "rows": rows}

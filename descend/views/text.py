@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from descend.contracts import Exhibit
+from descend.losses.balance import load_entropy, shares
 from descend.nn.attention.maps import attention_maps
+from descend.nn.experts import Router
 from descend.sampling.fill import fill
 from descend.sampling.filters import TokenSampler
 from descend.sampling.generate import generate
@@ -34,7 +36,8 @@ def show_language_model(model: Any, tokenizer: Tokenizer, valid: Tensor) -> list
     seen = tokens[: min(ATTENDED, model.config.context)]
     maps = show_attention(model, [tokenizer.decode([t]) for t in seen.tolist()], seen[None])
     read = tokens[: min(READ, model.config.context) + 1]
-    return [*show_samples(model, tokenizer), *maps, show_probabilities(model, tokenizer, read)]
+    probabilities = show_probabilities(model, tokenizer, read)
+    return [*show_samples(model, tokenizer), *maps, probabilities, *show_experts(model, read[None, :-1])]
 
 
 def show_masked_model(model: Any, inputs: Inputs, valid: Tensor) -> list[Exhibit]:
@@ -52,6 +55,30 @@ def show_samples(model: Any, tokenizer: Tokenizer) -> list[Exhibit]:
         written = generate(model.decoder(), [tokenizer.encode(prompt)], room, sampler, seed=i)
         found.append(Exhibit("text", f"Sample {i + 1}", {"prompt": prompt, "text": tokenizer.decode(written[0])}))
     return found
+
+
+@torch.no_grad()
+def show_experts(model: Any, tokens: Tensor) -> list[Exhibit]:
+    """Which share of the tokens (b, t) each expert of each layer is chosen for; nothing without experts."""
+    routers = [module for module in model.modules() if isinstance(module, Router)]
+    if not routers:
+        return []
+    found: list[Tensor] = []
+    hooks = [
+        r.register_forward_hook(lambda _, __, routing: found.append(shares(routing.chosen, routing.p.shape[1])))
+        for r in routers
+    ]
+    try:
+        model(tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    use = torch.stack(found).cpu()
+    names = {"rows": [str(i + 1) for i in range(len(use))], "columns": [str(e) for e in range(use.shape[1])]}
+    content = {"values": use.tolist(), **names, "row_label": "layer", "column_label": "expert"}
+    even = float(load_entropy(use.mean(0)))
+    note = f"Share of a validation text's tokens that an expert is chosen for; evenness of the use {even:.2f} of 1."
+    return [Exhibit("heatmap", "Use of the experts", content, note)]
 
 
 def show_blanks(model: Any, inputs: Inputs) -> Exhibit:

@@ -35,7 +35,7 @@ def show_words(e: Tensor, vocabulary: Vocabulary, counts: Tensor) -> list[Exhibi
             "table",
             "Anisotropy",
             {"columns": ["vectors", "mean cosine of two words"], "rows": shape},
-            "0: the vectors point in all directions alike; 1: they lie in a narrow cone.",
+            "0: the vectors point equally in all directions; 1: they lie in a narrow cone.",
         ),
     ]
 

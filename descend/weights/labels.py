@@ -23,7 +23,7 @@ class Labels:
             raise ValueError(f"id2label has the numbers {sorted(by_number)}, which are not 0..{len(by_number) - 1}")
         return cls(tuple(by_number[k] for k in range(len(by_number))))
 
-    def written(self) -> dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         """As `id2label`."""
         return {str(k): name for k, name in enumerate(self.names)}
 

@@ -26,7 +26,7 @@ class Layout:
     architecture: str
     fields: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
     fixed: dict[str, Any] = field(default_factory=dict)
-    parts: dict[str, Any] = field(default_factory=dict)  # ours -> a class with `read(values)` and `written()`
+    parts: dict[str, Any] = field(default_factory=dict)  # ours -> a class with `read(values)` and `write()`
     older: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values  # brings an older file up to date
     bare_prefix: str = ""  # checkpoints of the bare model leave this prefix out of every key
 
@@ -71,7 +71,7 @@ def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> 
     for name, theirs in named_fields(type(config), layout).items():
         for key in (theirs,) if isinstance(theirs, str) else theirs:
             value = getattr(config, name)
-            values[key] = value.written() if name in layout.parts else value
+            values[key] = value.write() if name in layout.parts else value
     return values | layout.fixed
 
 

@@ -9,6 +9,7 @@ from tests.close import close
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "probe")
 def test_the_probe_is_scikit_learns_logistic_regression() -> None:
     random = torch.Generator().manual_seed(0)
     φ = torch.randn(60, 5, generator=random).double() * torch.tensor([1.0, 3.0, 0.3, 1.0, 2.0]) + 1.5

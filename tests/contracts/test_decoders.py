@@ -45,6 +45,7 @@ def write(decoder: Any, x: Tensor, prompt: int) -> Tensor:
     return torch.stack(found, 1)
 
 
+@pytest.mark.system("kv-cache", "every-decoder")
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("name", DECODERS)
 def test_the_decoder_writes_what_the_model_says(name: str, rows: int) -> None:

@@ -155,7 +155,7 @@ def test_gradients_by_layer() -> None:
     fades, grows = layers(1e-5, 1e-3, 1e-1), layers(1e3, 10, 1)
     found = detect_vanishing(Signs(train=FLAT, layers=fades))
     assert found
-    assert "0 1.0e-05, 1 1.0e-03, 2 1.0e-01; 1.0e-04 of it arrives, a factor 0.01 a layer" in found.evidence
+    assert "0 1.0e-05, 1 1.0e-03, 2 1.0e-01; 1.0e-04 of it arrives, a factor of 0.01 per layer" in found.evidence
     assert detect_exploding(Signs(train=FLAT, layers=fades)) is None
     assert detect_exploding(Signs(train=FLAT, layers=grows))
     assert detect_vanishing(Signs(train=FLAT, layers=grows)) is None

@@ -111,5 +111,5 @@ def test_what_a_cause_explains_is_set_aside() -> None:
     assert by_training.follows == dict.fromkeys(("dead-relu", "vanishing-gradient"), "learning-rate-too-high")
     from_the_start = order_findings(signs, initial=signs)
     assert [finding.name for finding in from_the_start.findings] == ["dead-relu"]
-    assert from_the_start.findings[0].evidence.startswith("with the initial weights already")
+    assert from_the_start.findings[0].evidence.startswith("already with the initial weights")
     assert isinstance(from_the_start.findings[0], Finding)

@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.system("pathways-training")
+@pytest.mark.system("pathways-training", "data-parallel", "sharded")
 @pytest.mark.parametrize("mode", ["ddp", "fsdp"])
 def test_two_processes_are_one(folder: Path, mode: str) -> None:
     one, two = (load_file(folder / m / "checkpoints/last/model.safetensors") for m in ("alone", mode))

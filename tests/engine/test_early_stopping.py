@@ -58,6 +58,7 @@ def stopped(folder: Path, script: list[float], name: str = "loss", **changes: ob
 CURVE = [5.0, 4.0, 3.0, 3.5, 2.5, 2.6, 2.7, 2.5, 9.0, 1.0]
 
 
+@pytest.mark.system("training-loop", "held-out")
 @pytest.mark.system("early-stopping", "patience", "best-state")
 @pytest.mark.parametrize(
     ("patience", "margin", "stop", "best"),

@@ -206,6 +206,7 @@ def test_a_split_batch_has_the_gradient_of_the_whole(tmp_path: Path) -> None:
         assert (a.grad - b.grad).norm() <= 0.03 * a.grad.norm()
 
 
+@pytest.mark.system("mixed-precision", "engine")
 def test_weights_gradients_and_scores_are_float32(tmp_path: Path) -> None:
     run = training(small(tmp_path, precision="bfloat16"))
     exact = training(small(tmp_path, precision="float32"))
@@ -223,6 +224,7 @@ def test_the_loss_gets_float32(tmp_path: Path) -> None:
         assert cast("MLP", model.h[0].mlp)(torch.zeros(1, 16)).dtype == torch.bfloat16
 
 
+@pytest.mark.system("mixed-precision", "engine")
 @pytest.mark.parametrize("name", ["small", "gru-chars", "vit-digits", "resnet-digits", "lstm-sentiment"])
 def test_recipes_learn_alike(name: str, tmp_path: Path) -> None:
     """The losses of a few steps as the recipe takes them, with batch norm, dropout and all."""

@@ -19,7 +19,7 @@ from descend.engine.parts import Parts
 from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.optim.rules import LBFGS, SGD, AdamW
-from descend.optim.schedules import Constant
+from descend.optim.schedules import Constant, linear_warmup
 from tests.close import close
 from tests.engine.small import small, train, training
 
@@ -68,6 +68,7 @@ def engine(task: nn.Module, rules: dict[str, object], loop: Loop, batch: dict[st
 
 
 @pytest.mark.system("training-loop")
+@pytest.mark.system("training-loop", "plain-loop")
 def test_a_step_is_that_of_a_plain_loop(tmp_path: Path) -> None:
     recipe = small(tmp_path, clip=0.0)
     ours, parts = training(recipe), recipe.build()
@@ -86,6 +87,7 @@ def test_a_step_is_that_of_a_plain_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("gradient-accumulation")
+@pytest.mark.system("gradient-accumulation", "large-batch")
 def test_accumulated_is_the_full_batch(tmp_path: Path) -> None:
     # float64: Adam divides by the gradient's size, so a gradient of rounding errors only would become a step
     whole, split = (training(small(tmp_path, accumulate=k), torch.float64) for k in (1, 4))
@@ -94,6 +96,69 @@ def test_accumulated_is_the_full_batch(tmp_path: Path) -> None:
         close(a["loss"], b["loss"])
     for a, b in zip(whole.parts.model.parameters(), split.parts.model.parameters(), strict=True):
         close(a, b)
+
+
+@pytest.mark.system("gradient-accumulation")
+@pytest.mark.system("gradient-accumulation", "warmup")
+def test_accumulation_stretches_the_warmup(tmp_path: Path) -> None:
+    """MF-A.93 counts mini-batches, a warmup over k T of them; over T steps here, the rate of a step is the same."""
+    k, steps = 4, 3
+    run = training(replace(small(tmp_path, accumulate=k), optim=SGD(lr=0.5), schedule=Constant(warmup=steps)))
+    rates = []
+    for _ in range(5):
+        run.advance()
+        rates += [group["lr"] for group in run.optims["model"].param_groups[:1]]
+    close(torch.tensor(rates), torch.tensor([0.5 * linear_warmup(k * (s + 1), k * steps) for s in range(5)]))
+    assert rates[0] < rates[1] < rates[2] == rates[3]
+
+
+@pytest.mark.system("gradient-accumulation")
+@pytest.mark.system("gradient-accumulation", "batch-norm")
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_batch_norm_sees_the_parts(norm: str) -> None:
+    """Layer normalization treats examples one by one, so the parts add up; batch normalization does not."""
+    x = torch.randn(8, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    class Normalised(Task):
+        players = ("model",)
+
+        def __init__(self) -> None:
+            super().__init__()
+            made = nn.LayerNorm(3) if norm == "layer" else nn.BatchNorm1d(3)
+            self.model = nn.Sequential(nn.Linear(2, 3), made, nn.Tanh(), nn.Linear(3, 1)).double()
+
+        def moves(self, batch: dict[str, Tensor]) -> Iterator[Move]:
+            yield Move("model", lambda: (self.model(batch["x"])[:, 0] - batch["x"].prod(dim=1)).square().mean())
+
+        def score(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {}
+
+    ends = []
+    for pieces in (1, 2):
+        torch.manual_seed(0)
+        run = engine(Normalised(), {"model": SGD(0.1, 0.0)}, Loop(steps=1, accumulate=pieces), {"x": x})
+        run.parts.stream = iter([{"x": piece} for piece in x.chunk(pieces)])  # type: ignore[assignment]
+        run.advance()
+        ends.append(run.parts.model[0].weight.detach())
+    if norm == "layer":
+        close(*ends)
+    else:
+        assert (ends[0] - ends[1]).abs().max() > 1e-4
+
+
+@pytest.mark.system("training-loop")
+@pytest.mark.system("training-loop", "deterministic")
+def test_the_seed_decides_and_the_loss_falls(tmp_path: Path) -> None:
+    """The same seed gives the same bits, whatever the global random state; another seed gives others."""
+    runs = {}
+    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
+        torch.manual_seed(len(runs))
+        run = training(small(tmp_path, seed=seed, steps=40))
+        losses = [run.advance()["loss"] for _ in range(40)]
+        assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+        runs[name] = losses, run.parts.model.wte.weight.detach()
+    assert runs["one"][0] == runs["again"][0] != runs["other"][0]
+    assert torch.equal(runs["one"][1], runs["again"][1])
 
 
 def test_only_the_moving_player_gets_gradients_and_code_after_yield_runs_after_its_step() -> None:
@@ -184,6 +249,7 @@ def test_the_average_follows_its_equation(tmp_path: Path) -> None:
     assert torch.equal(run.parts.model.wte.weight, live)
 
 
+@pytest.mark.system("training-loop", "held-out")
 def test_scores_are_means_over_examples_whatever_the_batches() -> None:
     task, x = Game(), torch.randn(10, 2, generator=torch.Generator().manual_seed(0))
     whole = score_set(task, [{"x": x}])

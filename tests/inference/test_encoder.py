@@ -39,13 +39,13 @@ def test_images_by_the_vectors_before_the_head(tmp_path: Path) -> None:
     vectors = encoder.encode_images(x)
     assert vectors.shape == (3, 12)
     close(vectors, load(tmp_path).features(2 * x - 1).detach())  # type: ignore[operator]
-    with pytest.raises(Mistake, match="gives no vectors of texts"):
+    with pytest.raises(Mistake, match="does not embed texts"):
         encoder.encode_texts(["a text"])
 
 
 def test_texts_by_the_mean_of_their_tokens(tmp_path: Path) -> None:
     """Padding has no part in it: a text alone has the same vector as in a batch."""
-    inputs = Inputs.extended(Tokenizer.bpe("good bad film story " * 20, 280), 16)
+    inputs = Inputs.extend(Tokenizer.bpe("good bad film story " * 20, 280), 16)
     torch.manual_seed(0)
     model = Bert(BertConfig(inputs.tokenizer.vocab, 16, 8, 1, 2, 16, dropout=0.0, pad=inputs.pad)).eval()
     model.save_pretrained(tmp_path)
@@ -55,12 +55,12 @@ def test_texts_by_the_mean_of_their_tokens(tmp_path: Path) -> None:
     for text, vector in zip(TEXTS, vectors, strict=True):
         tokens = torch.tensor([inputs.encode(text).tokens])
         close(vector, model.hidden(tokens)[0].mean(dim=0).detach())
-    with pytest.raises(Mistake, match="gives no vectors of images"):
+    with pytest.raises(Mistake, match="does not embed images"):
         encoder.encode_images(torch.rand(1, 3, 8, 8))
 
 
 def test_a_roberta_has_no_segments(tmp_path: Path) -> None:
-    inputs = Inputs.extended(Tokenizer.bpe("good bad film story " * 20, 280), 16)
+    inputs = Inputs.extend(Tokenizer.bpe("good bad film story " * 20, 280), 16)
     torch.manual_seed(0)
     config = replace(ROBERTA_TINY, vocab=inputs.tokenizer.vocab, pad=inputs.pad, context=inputs.pad + 17)
     Roberta(config).save_pretrained(tmp_path)
@@ -86,5 +86,5 @@ def test_a_clip_encodes_both_into_one_space(tmp_path: Path) -> None:
 
 def test_a_model_without_vectors_is_refused(tmp_path: Path) -> None:
     Generator(GAN_TINY).save_pretrained(tmp_path)
-    with pytest.raises(Mistake, match="Generator, which gives no vectors"):
+    with pytest.raises(Mistake, match="Generator, which does not embed"):
         Encoder.open(tmp_path)

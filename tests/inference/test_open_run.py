@@ -108,7 +108,7 @@ def test_the_best_checkpoint_is_opened_unless_another_is_named(tmp_path: Path) -
 
 def test_what_answers_nothing_is_refused(tmp_path: Path) -> None:
     SkipGram(WORDS_TINY).save_pretrained(tmp_path)
-    with pytest.raises(Mistake, match="holds a SkipGram; no verb asks"):
+    with pytest.raises(Mistake, match="holds a SkipGram; no verb supports"):
         open_run(tmp_path)
     with pytest.raises(Mistake, match="--labels are for a CLIP"):
         open_run(RUNS / "cnn-digits", labels=["a cat"])

@@ -68,7 +68,7 @@ def test_mistakes(tmp_path: Path) -> None:
     alone = Player.open(folder)
     with pytest.raises(Mistake, match="name the environment"):
         alone.play(1)
-    with pytest.raises(Mistake, match="Acrobot-v1 shows 6 numbers and takes 3 actions"):
+    with pytest.raises(Mistake, match="Acrobot-v1 has 6 observations and 3 actions"):
         alone.play(1, env="Acrobot-v1")
     with pytest.raises(Mistake, match="at least 1"):
         replace(alone, env="CartPole-v1").play(0)

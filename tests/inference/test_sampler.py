@@ -16,6 +16,7 @@ from descend.inference.sampler import Sampler
 RUN = Path(__file__).parents[1] / "verbs" / "data" / "last_release" / "gan-mixture"
 
 
+@pytest.mark.system("gan", "sampled")
 def test_samples_are_the_generator_of_noise() -> None:
     sampler = Sampler.open(RUN)
     noise = torch.randn(5, sampler.trained.model.config.latent, generator=torch.Generator().manual_seed(3))

@@ -15,6 +15,7 @@ X = torch.randn(3, 2, 12, 12, generator=torch.Generator().manual_seed(1)).double
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "deconvnet")
 @pytest.mark.parametrize("overlap", [False, True])
 def test_any_network_equals_the_walk_through_its_layers(overlap: bool) -> None:
     net = vgg(overlap=overlap)
@@ -28,6 +29,7 @@ def test_any_network_equals_the_walk_through_its_layers(overlap: bool) -> None:
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "linear")
 def test_the_linear_case_is_the_input_gradient() -> None:
     net = vgg(linear=True)
     x = X.clone().requires_grad_()
@@ -37,6 +39,7 @@ def test_the_linear_case_is_the_input_gradient() -> None:
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "deconvnet")
 def test_by_hand() -> None:
     """Two 1×1 filters and a pool: the largest value 3·2 = 6 stands at (1, 0), and comes back through its filter."""
     conv = nn.Conv2d(1, 2, 1, bias=False)
@@ -49,6 +52,7 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "deconvnet")
 def test_it_finds_the_pattern_that_excites() -> None:
     """A filter that likes a vertical edge, in an image with one: the pattern lies there and nowhere else."""
     conv = nn.Conv2d(1, 1, 3, bias=False)
@@ -85,6 +89,7 @@ class Functional(nn.Module):
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "heat-maps")
 def test_guided_backpropagation_is_the_rule_written_with_hooks() -> None:
     torch.manual_seed(0)
     net, y = Functional().double(), torch.tensor([0, 1, 2])
@@ -118,5 +123,5 @@ def test_mistakes() -> None:
         deconvnet(net, "conv", X, 0)
     with pytest.raises(Mistake, match="layer 0 is a Linear"):
         deconvnet_of_layers([nn.Linear(2, 2)], X, 0)
-    with pytest.raises(Mistake, match="no classifier"):
+    with pytest.raises(Mistake, match="not a classifier"):
         saliency(net, X)

@@ -16,6 +16,7 @@ from tests.interpret.nets import Cam, Tokens
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "heat-maps")
 def test_grad_cam_is_the_class_activation_map_after_average_pooling() -> None:
     torch.manual_seed(0)
     net, x, y = Cam(), torch.randn(2, 3, 6, 8), torch.tensor([4, 1])
@@ -55,7 +56,7 @@ def test_tokens_are_maps_too() -> None:
     expected = (t @ alpha).view(2, 4, 4).clamp_min(0)
     close(coarse_cam(net, x, torch.tensor([0, 0]), "block"), expected)
     assert as_maps(torch.zeros(1, 2 + 15, 7), 3, 5).shape == (1, 7, 3, 5)
-    with pytest.raises(Mistake, match="no grid"):
+    with pytest.raises(Mistake, match="do not form a grid"):
         as_maps(torch.zeros(1, 8, 7), 16, 16)
     with pytest.raises(Mistake, match="no maps"):
         as_maps(torch.zeros(1, 8), 16, 16)
@@ -73,6 +74,7 @@ class Count(nn.Module):
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "heat-maps")
 def test_occlusion_is_the_loop_over_places() -> None:
     torch.manual_seed(0)
     net, x = Count(), torch.randn(2, 3, 7, 6) / 5
@@ -123,6 +125,7 @@ def test_overlay() -> None:
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "activation-maps")
 def test_feature_maps_are_the_layers_outputs() -> None:
     torch.manual_seed(0)
     net, x = Cam(), torch.randn(2, 3, 6, 6)

@@ -35,6 +35,7 @@ def small(**data: Any) -> ContrastRecipe:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "recipe")
 @pytest.mark.system("zero-shot-classification")
 def test_generated_scenes(tmp_path: Path) -> None:
     recipe = small()
@@ -77,6 +78,7 @@ def test_what_is_saved_opens_in_transformers(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "recipe")
 def test_pairs_of_ones_own(tmp_path: Path) -> None:
     """No classes then: the loss and recall are scored, nothing is named."""
     from PIL import Image
@@ -95,11 +97,12 @@ def test_pairs_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_size_that_patches_do_not_tile() -> None:
-    with pytest.raises(Mistake, match=r"--data\.size 20: a side of 20 is no multiple of the patch 8"):
+    with pytest.raises(Mistake, match=r"--data\.size 20: a side of 20 is not a multiple of the patch 8"):
         replace(small(), data=Captions(size=20, count=96)).build()
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "recipe")
 def test_a_residual_network_as_image_encoder() -> None:
     recipe = recipes.get("clip-scenes")
     assert isinstance(recipe, ContrastRecipe)

@@ -29,8 +29,9 @@ SMALL_PPO = ProximalPolicy(
 )
 
 
-def advance(recipe: Recipe, steps: int) -> Training:
+def advance(recipe: Recipe, steps: int, seed: int = 0) -> Training:
     torch.set_num_threads(1)
+    recipe = replace(recipe, loop=replace(recipe.loop, seed=seed))
     training = Training(recipe.build(), recipe.loop, recipe.schedule, World())
     for _ in range(steps):
         training.advance()
@@ -38,17 +39,22 @@ def advance(recipe: Recipe, steps: int) -> Training:
 
 
 @pytest.mark.system("ppo")
-def test_ppo_learns_to_balance() -> None:
+@pytest.mark.system("ppo", "discrete")
+@pytest.mark.parametrize("seed", range(3))
+def test_ppo_learns_to_balance(seed: int) -> None:
     """A random policy lasts about 20 steps. Eight rollouts do; the recipe's full run reaches 500."""
-    training = advance(recipes.get("ppo-cartpole"), 8)
+    training = advance(recipes.get("ppo-cartpole"), 8, seed)
     assert training.evaluate()["return"] > 150
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "control")
 @pytest.mark.system("replay-buffer")
-def test_dqn_learns_to_balance() -> None:
-    training = advance(recipes.get("dqn-cartpole"), 700)
-    assert training.evaluate()["return"] > 60
+@pytest.mark.system("replay-buffer", "used")
+@pytest.mark.parametrize("seed", range(3))
+def test_dqn_learns_to_balance(seed: int) -> None:
+    training = advance(recipes.get("dqn-cartpole"), 700, seed)
+    assert training.evaluate()["return"] > 80
 
 
 @pytest.mark.parametrize("recipe", [SMALL_Q, SMALL_PPO])

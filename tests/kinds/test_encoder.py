@@ -56,7 +56,7 @@ def test_a_trained_encoder_can_be_fine_tuned(tmp_path: Path) -> None:
 
 
 def test_roberta_starts_as_well_and_gpt2_does_not(tmp_path: Path) -> None:
-    tokenizer = Inputs.extended(characters(), 16).tokenizer
+    tokenizer = Inputs.extend(characters(), 16).tokenizer
     Roberta(replace(TINY_ROBERTA, vocab=tokenizer.vocab)).save_pretrained(tmp_path)
     tokenizer.save(tmp_path)
     model, inputs, _ = build_encoder(EncoderSize(str(tmp_path), 512), "ForTokenClassification", Labels(), characters)
@@ -100,7 +100,7 @@ def test_the_users_files(tmp_path: Path) -> None:
 
 @pytest.mark.system("mlm")
 def test_masked_recipe_parts() -> None:
-    inputs = Inputs.extended(characters(), 6)
+    inputs = Inputs.extend(characters(), 6)
     cut = cut_windows(torch.arange(10, 19), inputs)
     assert cut.tolist() == [[inputs.cls, 10, 11, 12, 13, inputs.sep], [inputs.cls, 14, 15, 16, 17, inputs.sep]]
     even = torch.arange(8)

@@ -59,6 +59,7 @@ def test_second_order_learning_reaches_its_figure() -> None:
 
 
 @pytest.mark.system("lenet")
+@pytest.mark.system("lenet", "learns")
 def test_lenet_learns_digits() -> None:
     """A tenth of the recipe; the whole of it reaches 99%."""
     recipe = short(LENET, steps=100, ema=0.0)
@@ -68,6 +69,7 @@ def test_lenet_learns_digits() -> None:
     assert accuracy(recipe, run) > 0.9
 
 
+@pytest.mark.system("lenet", "parameters")
 def test_lenet_recipe_is_lenet_5() -> None:
     model = LENET.build().model
     assert model.config == LeNetConfig()
@@ -209,6 +211,20 @@ def test_photographs_train_and_resume_to_the_bit(tmp_path: Path, photos: Path, c
     )
 
 
+@pytest.mark.system("training-loop", "drop-last")
+@pytest.mark.parametrize("case", ["arrays", "augmented", "workers"])
+def test_the_rest_of_an_epoch_can_be_dropped(photos: Path, case: str) -> None:
+    """Of arrays in memory, of images that are augmented, and of those that a process of its own prepares."""
+    recipe, batch = (MLP, 100) if case == "arrays" else (on(photos), 7)
+    data = replace(recipe.data, drop_last=True, workers=1 if case == "workers" else -1)
+    parts = short(replace(recipe, data=data), batch=batch).build()
+    n = parts.facts["training images"]
+    assert n % batch
+    for _ in range(2):
+        seen = torch.cat([next(parts.stream)["ids"] for _ in range(n // batch)]).tolist()
+        assert len(set(seen)) == len(seen) == n - n % batch
+
+
 def test_an_attack_is_one_of_pixels(photos: Path) -> None:
     """ε bounds the change in 0..1, whatever the images were standardized with."""
     parts = on(photos, attack=Attack(eps=0.05, steps=3)).build()
@@ -252,7 +268,7 @@ def test_a_broken_photograph_ends_with_2(photos: Path, capsys: pytest.CaptureFix
 
 
 def test_mixing_and_attacking_exclude_each_other(photos: Path) -> None:
-    with pytest.raises(Mistake, match=r"--mix and --attack do not go together"):
+    with pytest.raises(Mistake, match=r"--mix and --attack cannot be combined"):
         on(photos, mix=Mix(mixup=0.2), attack=Attack(eps=0.1)).build()
     with pytest.raises(Mistake, match=r"--attack.eps 2"):
         Attack(eps=2)

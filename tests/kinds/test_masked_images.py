@@ -48,6 +48,7 @@ def test_the_parts() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "fine-tuning")
 def test_a_classifier_starts_from_the_run(pretrained: Path) -> None:
     source: Any = load(pretrained / "checkpoints" / "best")
     parts = short("beit-digits-classify", start=Start(str(pretrained), freeze="all")).build()
@@ -61,6 +62,7 @@ def test_a_classifier_starts_from_the_run(pretrained: Path) -> None:
 
 
 @pytest.mark.system("vit-pretrain-finetune")
+@pytest.mark.system("vit-pretrain-finetune", "resolution")
 def test_a_vit_at_another_resolution(tmp_path: Path) -> None:
     """8 x 8 pixels and 16 patches before, 12 x 12 and 36 after."""
     first = short("vit-digits")

@@ -29,6 +29,7 @@ def short(recipe: AdversarialPoints, **changes: Any) -> AdversarialPoints:
 
 
 @pytest.mark.system("gan")
+@pytest.mark.system("gan", "plane")
 def test_a_generator_finds_the_modes() -> None:
     """Four wide modes, a fraction of the recipe's length; the recipe itself covers eight narrow ones."""
     recipe = short(replace(GAN, data=Points(modes=4, sigma=0.1)), steps=400, batch=128, ema=0.98)
@@ -42,6 +43,7 @@ def test_a_generator_finds_the_modes() -> None:
     assert after["overlap"] > 0.7
 
 
+@pytest.mark.system("gan", "sampled")
 def test_a_resumed_game_ends_with_the_same_bits(tmp_path: Path) -> None:
     """Both players, both optimizers, the average and the noise."""
     recipe = replace(GAN, schedule=Constant(), data=Points(valid=100))
@@ -97,11 +99,13 @@ def test_two_processes_share_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(whole[name], torch.cat([half[name] for half in halves]))
 
 
+@pytest.mark.system("gan", "step-counts")
 @pytest.mark.system("generator-loss-variants")
+@pytest.mark.system("generator-loss-variants", "switchable")
 def test_the_game_can_be_changed() -> None:
-    task = replace(GAN, game=Game("saturating", d_moves=2)).build().task
+    task = replace(GAN, game=Game("saturating", d_moves=2, g_moves=4)).build().task
     assert task.generator_loss is saturating
-    assert task.d_moves == 2
+    assert (task.d_moves, task.g_moves) == (2, 4)
 
 
 def test_recipe_survives_json() -> None:
@@ -116,6 +120,7 @@ def test_recipe_survives_json() -> None:
         (short(GAN, batch=255, accumulate=2), "--batch 255 does not divide into --accumulate 2"),
         (replace(GAN, model=GANConfig(outputs=3)), r"--model\.outputs 3: the points of a mixture have 2 numbers"),
         (replace(GAN, game=Game(d_moves=3)), r"--game\.d-moves 3 parts"),
+        (replace(GAN, game=Game(g_moves=0)), r"--game\.g-moves 0 parts"),
     ],
 )
 def test_mistakes(recipe: AdversarialPoints, told: str) -> None:

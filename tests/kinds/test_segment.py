@@ -36,6 +36,7 @@ def small(**changes: object) -> SegmentImages:
     return replace(made, **changes)
 
 
+@pytest.mark.system("semantic-segmentation-task", "training")
 def test_a_run_is_trained_saved_and_read_back(tmp_path: Path) -> None:
     recipe = small(dice=0.5, balance=0.5)
     folder = train(recipe, tmp_path / "run").checkpoints / "last"
@@ -49,6 +50,7 @@ def test_a_run_is_trained_saved_and_read_back(tmp_path: Path) -> None:
     assert torch.equal(part.y, batch["y"])
 
 
+@pytest.mark.system("semantic-segmentation-task", "own-folder")
 def test_a_folder_of_ones_own(tmp_path: Path) -> None:
     """Images and masks as a user has them; the classes' names arrive in the report."""
     made = scenes(12, 20, torch.Generator().manual_seed(0))
@@ -71,6 +73,7 @@ def test_a_folder_of_ones_own(tmp_path: Path) -> None:
     assert worst.content["captions"][0].split(":")[0] in {f"{i:02}" for i in range(12)}
 
 
+@pytest.mark.system("semantic-segmentation-task", "training")
 @torch.no_grad()
 def test_exhibits_tell_the_sets_scores() -> None:
     recipe = small()

@@ -48,6 +48,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "frozen")
 def test_frozen_weights_are_unchanged_bit_for_bit(source: str) -> None:
     run = training(recipe(Start(source, freeze="all"), ema=0.9))
     model = run.parts.model
@@ -66,6 +67,7 @@ def test_frozen_weights_are_unchanged_bit_for_bit(source: str) -> None:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "rates")
 def test_fine_tuning_has_lower_rates_for_what_was_taken_over(source: str) -> None:
     run = training(recipe(Start(source, rate=0.2, decay=0.5)))
     model, lr = run.parts.model, recipe().optim.lr
@@ -81,6 +83,7 @@ def test_fine_tuning_has_lower_rates_for_what_was_taken_over(source: str) -> Non
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "thaw")
 def test_parts_thaw_one_after_the_other_and_a_resume_knows_it(source: str, tmp_path: Path) -> None:
     start = Start(source, freeze="all", thaw=1)
     whole = train(recipe(start, steps=6), tmp_path / "whole")
@@ -98,6 +101,7 @@ def test_parts_thaw_one_after_the_other_and_a_resume_knows_it(source: str, tmp_p
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "head")
 def test_the_head_is_new_where_the_model_does_not_know_the_names_of_its_classes(source: str) -> None:
     model = training(recipe(Start(source), half="first")).parts.model
     old = load(Path(source) / "checkpoints" / "best").state_dict()

@@ -31,6 +31,7 @@ SLUGS = {
     "negative-sampling": "skip-gram-negative-sampling",
     "softmax": "skip-gram",
     "cbow": "cbow",
+    "cbow-negative-sampling": "cbow",
     "glove": "glove",
     "glove-triples": "glove",
 }
@@ -52,7 +53,7 @@ def small(folder: Path, method: Method) -> LearnWords:
 
 @pytest.mark.system("glove", "trained")
 @pytest.mark.system("skip-gram-negative-sampling", "trained")
-@pytest.mark.system("cbow", "trained")
+@pytest.mark.system("cbow", "trained", "negative-sampling")
 @pytest.mark.system("skip-gram", "trained")
 @pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.system(SLUGS[m])) for m in get_args(Method)])
 def test_every_method_learns_and_saves_its_words(method: Method, tmp_path: Path) -> None:
@@ -82,10 +83,12 @@ def test_every_method_learns_and_saves_its_words(method: Method, tmp_path: Path)
 
 @pytest.mark.system("skip-gram", "interchangeable")
 @pytest.mark.system("embedding-geometry")
-def test_words_of_like_use_are_nearer(tmp_path: Path) -> None:
+@pytest.mark.system("cbow", "interchangeable")
+@pytest.mark.parametrize("method", ["softmax", "cbow"])
+def test_words_of_like_use_are_nearer(method: Method, tmp_path: Path) -> None:
     """Verbs stand where verbs stand, places where places stand."""
     torch.set_num_threads(1)
-    recipe = small(tmp_path, "softmax")
+    recipe = small(tmp_path, method)
     parts = recipe.build()
     training = Training(parts, replace(recipe.loop, steps=80), recipe.schedule, World())
     for _ in range(80):
@@ -110,3 +113,18 @@ def test_mistakes_name_the_fix(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(b"caf\xe9 " * 99)
     with pytest.raises(Mistake, match="not UTF-8"):
         recipe.build()
+
+
+@pytest.mark.system("skip-gram-negative-sampling", "outside")
+@pytest.mark.parametrize("method", ["negative-sampling", "cbow-negative-sampling"])
+def test_noise_from_outside_the_window(method: Method, tmp_path: Path) -> None:
+    recipe = small(tmp_path, method)
+    recipe = replace(recipe, data=replace(recipe.data, window=2), noise=replace(recipe.noise, words="outside"))
+    stream = recipe.build().stream
+    for _ in range(5):
+        batch = next(stream)
+        if method == "cbow-negative-sampling":
+            inside = torch.cat([batch["x"], batch["y"][:, None]], dim=1)
+            assert not (batch["words"][:, 1:, None] == inside[:, None]).any()
+        else:
+            assert not (batch["words"][:, 1:] == batch["y"][:, None]).any()

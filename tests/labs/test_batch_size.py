@@ -27,6 +27,7 @@ def numbers() -> dict[str, Any]:
         return measure(seed=0, budget=1.0)
 
 
+@pytest.mark.system("training-loop", "variance")
 @pytest.mark.system("stochastic-and-minibatch-gd", "batch-size-sweep")
 @pytest.mark.system(SLUG)
 def test_the_variance_is_that_of_the_closed_form() -> None:

@@ -6,14 +6,19 @@ from typing import Any
 import pytest
 import torch
 
+from descend.data.images.digits import load_digits_split
 from descend.labs.cnn_inductive_biases import (
     FRAME,
+    IMAGES,
+    accuracy,
     convolutional,
     dense,
     extrapolation,
     figure,
+    fit_model,
     frame,
     measure,
+    moved_accuracy,
     permute,
     verdict,
 )
@@ -33,6 +38,7 @@ FOUND: dict[str, Any] = {
 }
 
 
+@pytest.mark.system("cnn-inductive-biases", "order")
 @pytest.mark.system(SLUG)
 def test_a_dense_network_cannot_see_the_order() -> None:
     """Permuting the columns of the first weight undoes any permutation: the same function, the same gradients."""
@@ -65,10 +71,26 @@ def test_verdicts_can_fail() -> None:
     assert verdict(doctored) == "refuted"
 
 
+@pytest.mark.system("cnn-inductive-biases", "right-form")
 @pytest.mark.system(SLUG)
-def test_the_right_form_extrapolates() -> None:
-    found = extrapolation(0)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_right_form_extrapolates(seed: int) -> None:
+    found = extrapolation(seed)
     assert found["outside_error_form"] < 0.2 * found["outside_error_mlp"]
+
+
+@pytest.mark.system("cnn-inductive-biases", "shift")
+@pytest.mark.system(SLUG)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_shifted_digits_need_shared_weights(seed: int) -> None:
+    """After 50 steps both know centred digits; moved by 2 pixels, only the convolutional network does."""
+    digits = load_digits_split()
+    x, y = frame(digits.train.x[:IMAGES]), digits.train.y[:IMAGES]
+    test, truth = frame(digits.valid.x), digits.valid.y
+    models = [fit_model(build, x, y, 50, seed) for build in (dense, convolutional)]
+    assert min(accuracy(model, test, truth) for model in models) > 0.7
+    moved = [moved_accuracy(model, test, truth, 2) for model in models]
+    assert moved[1] > moved[0] + 0.4
 
 
 def test_framed_digits_keep_their_pixels() -> None:

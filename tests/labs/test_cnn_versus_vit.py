@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 import torch
 
-from descend.labs.cnn_versus_vit import CLAIM, accuracy, biases, build, figure, verdict
+from descend.labs.cnn_versus_vit import (
+    CLAIM,
+    accuracy,
+    biases,
+    build,
+    figure,
+    fit_model,
+    measure_distances,
+    verdict,
+)
+from descend.metrics.attention_maps import grid_distance
+from tests.close import close
 
 SLUG = "cnn-versus-vit-lab"
 GOOD = {
@@ -17,6 +28,7 @@ GOOD = {
 }  # fmt: skip
 
 
+@pytest.mark.system("cnn-versus-vit-lab", "shift", "field", "permutation")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_biases_hold_for_any_weights(seed: int) -> None:
@@ -31,6 +43,7 @@ def test_biases_hold_for_any_weights(seed: int) -> None:
     assert found["with_positions"] > 1e-2
 
 
+@pytest.mark.system("cnn-versus-vit-lab", "equal-terms")
 @pytest.mark.system(SLUG)
 def test_the_two_have_as_many_parameters() -> None:
     sizes = [sum(p.numel() for p in build(name, 0).parameters()) for name in ("cnn", "vit")]
@@ -46,6 +59,23 @@ def test_a_training_learns_and_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
         found = accuracy(name, (x, y), (x, y), 0)
         assert found > 0.9
         assert found == accuracy(name, (x, y), (x, y), 0)
+
+
+@pytest.mark.system("cnn-versus-vit-lab", "attention-distance")
+@pytest.mark.system(SLUG)
+def test_attention_reaches_far_from_the_first_layer_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal weights over 4 × 4 patches look 1.96 patches far; each layer of a ViT has its own distance."""
+    places = torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))
+    equal = torch.cdist(places, places).mean()
+    close(grid_distance(torch.full((2, 3, 17, 17), 1 / 17), (4, 4)).mean(), equal)
+    assert not grid_distance(torch.eye(17), (4, 4)).any()
+    aside = torch.eye(16).roll(1, 1)[[0, 4, 8, 12]]  # the patches of the first column look at their right neighbours
+    assert grid_distance(aside.repeat_interleave(4, 0), (4, 4))[::4].tolist() == [1, 1, 1, 1]
+    monkeypatch.setattr("descend.labs.cnn_versus_vit.STEPS", 20)
+    x, y = torch.rand(40, 1, 8, 8), torch.arange(40) % 2
+    found = measure_distances(fit_model("vit", (x, y), 0), x)
+    assert len(found) == 2
+    assert all(0.5 * equal < one < 1.5 * equal for one in found)
 
 
 @pytest.mark.parametrize(

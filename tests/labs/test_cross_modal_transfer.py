@@ -28,6 +28,7 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.system("cross-modal-transfer", "sparse")
 @pytest.mark.system(SLUG)
 def test_the_window_in_a_vit_is_masked_attention_with_the_same_weights() -> None:
     """Against each block's full attention under the explicit mask; a window of everything changes nothing."""
@@ -50,6 +51,7 @@ def test_the_window_in_a_vit_is_masked_attention_with_the_same_weights() -> None
     close(model.image.encoder.blocks[0](tokens), full)
 
 
+@pytest.mark.system("cross-modal-transfer", "pairs")
 @pytest.mark.system(SLUG)
 def test_pairs_are_those_of_the_mask() -> None:
     place = torch.arange(26)
@@ -57,6 +59,7 @@ def test_pairs_are_those_of_the_mask() -> None:
     assert sparse_pairs(26) == int(mask.sum())
 
 
+@pytest.mark.system("cross-modal-transfer", "joint")
 @pytest.mark.system(SLUG)
 def test_a_vit_and_a_bert_join_and_learn() -> None:
     """A short training lowers the loss of the joint model; gradients reach both encoders."""

@@ -47,6 +47,7 @@ def test_the_verdict_reads_the_numbers() -> None:
     assert verdict(made([0.1, 0.5, 0.05, 0.06], [0.02, 0.2, 0.0, 0.01], change=1e-7)) == "refuted"
 
 
+@pytest.mark.system("degradation-experiment", "identity-layers")
 @pytest.mark.system(SLUG)
 def test_identity_layers_need_a_relu_before_them() -> None:
     """Behind a ReLU they are exactly the identity; behind a bare convolution they cut the negative half."""

@@ -74,8 +74,13 @@ def good() -> dict[str, Any]:
                                               ("induction", [0.1, 0.2]), ("induction", [0.7, 0.8])])  # fmt: skip
 def test_doctored_numbers_refute(name: str, values: list[float]) -> None:
     assert verdict(good()) == "supported"
-    assert verdict({**good(), name: values}) == "refuted"
+    assert verdict({**good(), name: values, "steps": 1000}) == "refuted"
     assert verdict({**good(), "steps": 50}) == "open"
+
+
+def test_two_layers_that_have_not_learned_yet_refute_nothing() -> None:
+    assert verdict({**good(), "accuracy": [0.15, 0.6]}) == "open"
+    assert verdict({**good(), "accuracy": [0.6, 0.97]}) == "refuted"
 
 
 def test_figure(numbers: dict[str, Any]) -> None:

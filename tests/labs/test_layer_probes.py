@@ -26,5 +26,7 @@ def test_verdict_and_figure() -> None:
     assert verdict(GOOD) == "supported"
     assert verdict({**GOOD, "long_range": [0.06, 0.9, 0.96]}) == "refuted"
     assert verdict({**GOOD, "local": [0.06, 0.1, 0.7]}) == "refuted"
+    late = {**GOOD, "long_range": [0.06, 0.1, 0.2]}
+    assert [verdict({**late, "steps": steps}) for steps in (300, 1000)] == ["open", "refuted"]
     assert earliest([0.1, 0.2]) == 2
     assert len(figure(GOOD).axes[0].get_lines()) == 4

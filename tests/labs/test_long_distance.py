@@ -45,3 +45,11 @@ def test_it_measures() -> None:
 )
 def test_verdicts(changes: dict[str, Any], expected: str) -> None:
     assert verdict(FOUND | changes) == expected
+
+
+@pytest.mark.system("sequence-property-probes", "agreement")
+@pytest.mark.system("vanishing-exploding-in-time", "distance-task")
+@pytest.mark.system("lstm-gradient-highway", "cell-and-hidden")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_claim_holds_on_every_seed(seed: int) -> None:
+    assert verdict(measure(seed, budget=0.6)) == "supported"

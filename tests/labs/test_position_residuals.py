@@ -8,9 +8,11 @@ from descend.labs.position_residuals import figure, likeness, measure, verdict
 SLUG = "position-encoding-labs"
 
 
+@pytest.mark.system(SLUG, "residuals")
 @pytest.mark.system(SLUG)
-def test_residuals_carry_the_position() -> None:
-    numbers = measure(seed=2, budget=0.09)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_residuals_carry_the_position(seed: int) -> None:
+    numbers = measure(seed, budget=0.09)
     assert verdict(numbers) == "supported"
     assert numbers["probe_with"][0] == numbers["probe_without"][0] > 0.9, "the same input"
     assert numbers["probe_without"][-1] < 2 * numbers["chance"]

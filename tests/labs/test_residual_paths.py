@@ -31,6 +31,7 @@ def numbers() -> dict[str, Any]:
     return measure(seed=0, budget=0.1)
 
 
+@pytest.mark.system("residual-stack-analysis", "identity")
 @pytest.mark.system(SLUG)
 def test_a_short_run(numbers: dict[str, Any]) -> None:
     assert len(numbers["term"]) == len(numbers["error_without"]) == BLOCKS
@@ -43,6 +44,7 @@ def test_a_short_run(numbers: dict[str, Any]) -> None:
     assert len(figure(numbers).axes) == 3
 
 
+@pytest.mark.system("residual-stack-analysis", "norms")
 @pytest.mark.system(SLUG)
 def test_a_block_without_a_term_is_not_missed() -> None:
     """Terms and lesions by hand: a silent block has term 0 and its removal changes nothing at all."""

@@ -20,7 +20,9 @@ FOUND: dict[str, Any] = {
 
 @pytest.mark.system("translation-equivariance-invariance")
 @pytest.mark.system("ric-convolution")
+@pytest.mark.system("ric-convolution", "network")
 @pytest.mark.system("bessel-convolution")
+@pytest.mark.system("bessel-convolution", "pooled")
 def test_whole_networks_are_invariant_to_quarter_turns() -> None:
     x = torch.rand(3, 1, 20, 20, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     torch.manual_seed(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -59,6 +60,18 @@ def test_gradients_decay_in_recurrence_alone(numbers: dict[str, Any]) -> None:
     assert rnn["gradient"][-1] < 1e-15 < lstm["gradient"][-1] < 1e-4 < attn["gradient"][-1]
     for name in ("rnn", "lstm", "attention"):
         assert gradient(build(name, 3), DISTANCES[0], 3) == gradient(build(name, 3), DISTANCES[0], 3)
+
+
+@pytest.mark.system(SLUG, "gradient")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_gradient_over_the_distance_on_every_seed(seed: int) -> None:
+    """‖∂y_n/∂x_1‖: a constant factor a step in recurrence, about 1/n in attention."""
+    norms = {name: [gradient(build(name, seed), n, seed) for n in DISTANCES] for name in ("rnn", "lstm", "attention")}
+    for name in ("rnn", "lstm"):
+        assert all(later < 0.5 * earlier for earlier, later in pairwise(norms[name])), name
+    far = DISTANCES[-1] / DISTANCES[0]
+    assert norms["attention"][-1] > 0.2 * norms["attention"][0] / far
+    assert norms["rnn"][-1] < 1e-6 * norms["lstm"][-1] < 1e-3 * norms["attention"][-1]
 
 
 @pytest.mark.system(SLUG)

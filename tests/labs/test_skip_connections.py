@@ -8,9 +8,9 @@ import pytest
 from descend.labs.skip_connections import figure, measure, verdict
 
 
-@pytest.fixture(scope="module")
-def numbers() -> dict[str, Any]:
-    return measure(seed=0, budget=1.0)
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def numbers(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return measure(seed=request.param, budget=1.0)
 
 
 @pytest.fixture
@@ -19,18 +19,22 @@ def edge(numbers: dict[str, Any]) -> dict[str, float]:
 
 
 @pytest.mark.system("unet")
+@pytest.mark.system("unet", "edges")
 @pytest.mark.system("conv-encoder-decoder")
+@pytest.mark.system("conv-encoder-decoder", "segmentation")
 def test_skips_keep_the_edges(edge: dict[str, float]) -> None:
     assert edge["U-Net"] > 0.75
     assert edge["U-Net"] > edge["encoder-decoder"] + 0.1
 
 
 @pytest.mark.system("unet")
+@pytest.mark.system("unet", "zeroed-skips")
 def test_without_its_skips_a_u_net_fails(edge: dict[str, float]) -> None:
     assert edge["zeroed"] < edge["U-Net"] - 0.2
 
 
 @pytest.mark.system("fcn")
+@pytest.mark.system("fcn", "edges")
 def test_every_finer_map_makes_better_edges(edge: dict[str, float]) -> None:
     assert edge["FCN-8s"] > edge["FCN-16s"] + 0.02 > edge["FCN-32s"] + 0.04
 

@@ -42,3 +42,13 @@ def test_figure(numbers: dict[str, Any]) -> None:
     left, right = figure(numbers).axes
     assert len(right.texts) == len(numbers["words"])
     assert np.array_equal(left.get_lines()[0].get_ydata(), numbers["accuracy"])
+
+
+@pytest.mark.system("embedding-analogies", "planted")
+@pytest.mark.system("embedding-geometry", "learned")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_claim_holds_on_every_seed(seed: int) -> None:
+    found = measure(seed, budget=0.1)
+    assert verdict(found) == "supported"
+    assert min(found["accuracy"]) > 0.5 > 10 * found["chance"]
+    assert all(w > b for w, b in zip(found["within"], found["between"], strict=True))

@@ -5,8 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from descend.labs.word_senses import figure, measure, verdict
+from descend.data.toys.toy_language import two_senses
+from descend.engine.minimise import minimise
+from descend.labs.word_senses import BATCH, HELD, MODEL, PLACE, RATE, figure, measure, verdict
+from descend.losses.language import causal_lm_loss
+from descend.models.gpt2 import GPT2
+from descend.nn.attention.maps import attention_maps
+from descend.optim.rules import Adam
 
 SLUG = "static-versus-contextual"
 
@@ -51,3 +58,37 @@ def test_figure(numbers: dict[str, Any]) -> None:
     before, after = figure(numbers).axes
     assert sum(np.size(line.get_xdata()) for line in after.get_lines()) == len(numbers["after"]["sense"])
     assert "probe" in before.get_title(loc="left")
+
+
+@pytest.mark.system(SLUG, "own-sense", "probe")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_claim_holds_on_every_seed(seed: int) -> None:
+    found = measure(seed, budget=0.1)
+    assert verdict(found) == "supported"
+    assert found["after"]["probe"] > 0.95
+    assert found["after"]["own_sense"] > 0.5
+
+
+@pytest.mark.system(SLUG, "heads")
+def test_a_head_looks_from_the_ambiguous_word_at_the_word_that_tells_its_sense() -> None:
+    """The word before it does; the one at the beginning does not. In training some head comes to look there."""
+    torch.manual_seed(0)
+    model, random = GPT2(MODEL), torch.Generator().manual_seed(0)
+
+    def looks() -> torch.Tensor:
+        x, _ = two_senses(HELD, random)
+        maps = torch.stack(list(attention_maps(model, x).values()))  # (layers, b, heads, t, s)
+        return maps[..., PLACE, : PLACE + 1].mean(1)
+
+    before = looks()
+    minimise(model, lambda: next_word_loss(model, two_senses(BATCH, random)[0]), 100, Adam(RATE))
+    after = looks()
+    assert after.shape == (MODEL.depth, MODEL.heads, PLACE + 1)
+    assert torch.allclose(after.sum(-1), torch.ones(MODEL.depth, MODEL.heads))
+    assert before[..., PLACE - 1].max() < 0.45
+    assert after[..., PLACE - 1].max() > 0.6
+    assert after[..., PLACE - 1].mean() > after[..., 0].mean()
+
+
+def next_word_loss(model: GPT2, x: torch.Tensor) -> torch.Tensor:
+    return causal_lm_loss(model(x[:, :-1]), x[:, 1:])

@@ -18,6 +18,7 @@ def t(values: object) -> Tensor:
 
 
 @pytest.mark.system("gan")
+@pytest.mark.system("gan", "losses")
 def test_two_binary_cross_entropies() -> None:
     """DLN-GAN-bce: D(x) = 0.9, D(G(z)) = 0.2. (Printed to ten digits, here and below.)"""
     close(discriminator_loss(t([0.9]).logit(), t([0.2]).logit()), t(0.328504067), loosen=10)
@@ -27,6 +28,7 @@ def test_two_binary_cross_entropies() -> None:
 
 
 @pytest.mark.system("gan")
+@pytest.mark.system("gan", "optimum")
 @pytest.mark.system("generator-loss-variants")
 def test_equilibrium() -> None:
     """DLN-GAN-equilibrium: D = ½ everywhere gives 2 log 2, and V = −log 4."""
@@ -38,6 +40,7 @@ def test_equilibrium() -> None:
 
 
 @pytest.mark.system("gan")
+@pytest.mark.system("gan", "optimum")
 def test_the_best_discriminator_measures_the_divergence() -> None:
     """S940-8.1: at D* = p/(p+q) the value is 2 JS − log 4, and no logit can be improved.
 
@@ -53,6 +56,7 @@ def test_the_best_discriminator_measures_the_divergence() -> None:
 
 
 @pytest.mark.system("generator-loss-variants")
+@pytest.mark.system("generator-loss-variants", "gradients")
 @pytest.mark.parametrize(
     ("d", "weak", "strong"),
     [  # DLN-GAN-saturation, S940-8.1-nonsaturating-gradient
@@ -68,6 +72,7 @@ def test_which_loss_teaches_a_losing_generator(d: list[float], weak: list[float]
 
 
 @pytest.mark.system("generator-loss-variants")
+@pytest.mark.system("generator-loss-variants", "erratum")
 def test_descending_raises_d_of_the_generated() -> None:
     """Erratum DLN-GAN-nonsaturating-sign: max −log D lowers D; the loss here is −log D, minimised."""
     for loss in (saturating, non_saturating):
@@ -80,7 +85,9 @@ def test_descending_raises_d_of_the_generated() -> None:
 
 
 @pytest.mark.system("gan")
+@pytest.mark.system("gan", "losses")
 @pytest.mark.system("generator-loss-variants")
+@pytest.mark.system("generator-loss-variants", "stable")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_extreme_logits(dtype: torch.dtype) -> None:
     big = torch.tensor([1e4], dtype=dtype)

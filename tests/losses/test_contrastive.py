@@ -21,6 +21,7 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 
 @pytest.mark.system("clip-contrastive-loss")
+@pytest.mark.system("clip-contrastive-loss", "closed-form", "temperature")
 @pytest.mark.parametrize(("n", "tau", "known"), [(3, 1.0, 0.5514), (3, 0.07, None), (8, 0.5, None)])
 def test_orthonormal_pairs_have_the_closed_form(n: int, tau: float, known: float | None) -> None:
     """log(1 + (N − 1) e^(−1/τ)); N = 3, τ = 1: 0.5514 (DLN-B.92)."""
@@ -32,6 +33,7 @@ def test_orthonormal_pairs_have_the_closed_form(n: int, tau: float, known: float
 
 
 @pytest.mark.system("clip-contrastive-loss")
+@pytest.mark.system("clip-contrastive-loss", "limits")
 def test_equal_scores_and_perfect_matches() -> None:
     """MF-B.57: log B for equal scores, 0 in the limit of a perfect match; random vectors are near log N."""
     close(n_pair(torch.full((7, 7), 0.3, dtype=torch.float64)), torch.full((7,), math.log(7), dtype=torch.float64))
@@ -41,6 +43,7 @@ def test_equal_scores_and_perfect_matches() -> None:
 
 
 @pytest.mark.system("clip-contrastive-loss")
+@pytest.mark.system("clip-contrastive-loss", "symmetric", "temperature")
 @settings(max_examples=15, derandomize=True, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 5), st.floats(0.05, 3.0), st.integers(0, 99))
 def test_torch_and_symmetry(n: int, d: int, tau: float, seed: int) -> None:
@@ -57,6 +60,7 @@ def test_torch_and_symmetry(n: int, d: int, tau: float, seed: int) -> None:
 
 
 @pytest.mark.system("clip-contrastive-loss")
+@pytest.mark.system("clip-contrastive-loss", "equal-texts")
 def test_equal_texts_are_no_negatives() -> None:
     """Different texts: the plain loss. Twins: the target is shared out, so a model that scores them alike is right."""
     scores = normal(4, 4)
@@ -70,6 +74,7 @@ def test_equal_texts_are_no_negatives() -> None:
 
 
 @pytest.mark.system("clip-contrastive-loss")
+@pytest.mark.system("clip-contrastive-loss", "gradients")
 def test_gradients() -> None:
     images, texts = (normal(3, 4, seed=i).requires_grad_() for i in (0, 1))
     assert torch.autograd.gradcheck(lambda a, b: n_pair(similarity(a, b, 0.5)), (images, texts))

@@ -18,6 +18,7 @@ def three() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "hard")
 def test_hard() -> None:
     of_class, of_teacher, teacher, y = three()
     expected = (F.cross_entropy(of_class, y) + F.cross_entropy(of_teacher, teacher.argmax(-1))) / 2
@@ -25,6 +26,7 @@ def test_hard() -> None:
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "hard")
 def test_a_teacher_that_says_the_labels() -> None:
     """Then the loss is the mean of two cross-entropies."""
     of_class, of_teacher, _, y = three()
@@ -34,6 +36,7 @@ def test_a_teacher_that_says_the_labels() -> None:
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "soft")
 def test_soft() -> None:
     of_class, of_teacher, teacher, y = three()
     told = F.kl_div((of_teacher / 2).log_softmax(-1), (teacher / 2).softmax(-1), reduction="batchmean")

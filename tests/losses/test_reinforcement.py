@@ -28,12 +28,14 @@ def test_a_gradient_step_is_the_q_learning_update() -> None:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "target")
 def test_nothing_follows_a_terminal_state() -> None:
     next_q = numbers(3.0, 5.0)[None].expand(2, 2)
     close(td_target(numbers(1.0, 1.0), next_q, torch.tensor([False, True]), 0.9), numbers(5.5, 1.0))
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "clip")
 def test_clipped_surrogate_values() -> None:
     """S940-9.3-ppo-clip: the table (r, A, value)."""
     table = [
@@ -53,6 +55,7 @@ def test_clipped_surrogate_values() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "clip")
 def test_clip_interval() -> None:
     """VOM-13.7.6-clip: [0.8, 1.2] for ε = 0.2, and the surrogate at r = 0.5, 1, 1.5 for A = ±1."""
     ratio = numbers(0.5, 1.0, 1.5)
@@ -61,6 +64,7 @@ def test_clip_interval() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "zero-gradient")
 def test_no_gradient_beyond_the_clip_on_the_improving_side() -> None:
     """r > 1+ε with A > 0 and r < 1−ε with A < 0 are done; on the other side the way back stays open."""
     ratio = numbers(1.3, 0.7, 1.3, 0.7, 1.1).requires_grad_()
@@ -70,6 +74,7 @@ def test_no_gradient_beyond_the_clip_on_the_improving_side() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "policy-gradient")
 def test_at_ratio_one_it_is_the_policy_gradient() -> None:
     """∇L = −E[A ∇ log π], for steps (b) and for tokens (b, t)."""
     for shape in ((7,), (3, 5)):
@@ -94,5 +99,6 @@ def test_gradients_are_those_of_finite_differences() -> None:
     assert torch.autograd.gradcheck(lambda x: td_loss(x, action, y), (q,))
 
 
+@pytest.mark.system("ppo", "advantages")
 def test_value_loss_is_half_the_mean_square() -> None:
     close(value_loss(numbers(1.0, 2.0), numbers(0.0, 5.0)), torch.tensor((1 + 9) / 4, dtype=torch.float64))

@@ -20,6 +20,7 @@ def drawn(b: int = 3, k: int = 4, h: int = 5, w: int = 6) -> tuple[Tensor, Tenso
     return z, torch.randint(k, (b, h, w), generator=random)
 
 
+@pytest.mark.system("semantic-segmentation-task", "loss")
 def test_it_is_the_cross_entropy_of_the_flattened_pixels() -> None:
     z, y = drawn()
     flat = F.cross_entropy(z.movedim(1, -1).reshape(-1, 4), y.flatten())
@@ -28,6 +29,7 @@ def test_it_is_the_cross_entropy_of_the_flattened_pixels() -> None:
     close(pixel_cross_entropy(z, y), F.cross_entropy(z, y, reduction="none"))
 
 
+@pytest.mark.system("semantic-segmentation-task", "loss")
 def test_the_probabilities_of_a_pixel_add_up_to_one() -> None:
     """The loss of every class at one pixel: Σ_k exp(−ℓ_k) = 1."""
     z, y = drawn()
@@ -35,6 +37,7 @@ def test_the_probabilities_of_a_pixel_add_up_to_one() -> None:
     close((-each).exp().sum(0), torch.ones(3, 5, 6, dtype=torch.float64))
 
 
+@pytest.mark.system("semantic-segmentation-task", "weights-and-void")
 def test_class_weights_count_pixels() -> None:
     z, y = drawn()
     w = torch.tensor([0.5, 2.0, 1.0, 0.0], dtype=torch.float64)
@@ -42,6 +45,7 @@ def test_class_weights_count_pixels() -> None:
     close(mask_cross_entropy(z, y, w), torch.stack([(w[y[i]] * each[i]).mean() for i in range(3)]))
 
 
+@pytest.mark.system("semantic-segmentation-task", "weights-and-void")
 def test_pixels_without_a_class_do_not_count() -> None:
     z, y = drawn()
     y[0, :2], y[2] = VOID, VOID
@@ -55,6 +59,7 @@ def test_pixels_without_a_class_do_not_count() -> None:
         assert gradient[0, :, :2].abs().sum() == gradient[2].abs().sum() == 0 < gradient[0, :, 2:].abs().sum()
 
 
+@pytest.mark.system("semantic-segmentation-task", "dice")
 def test_dice_of_certain_answers_is_the_overlap_of_sets() -> None:
     """Probabilities of 0 and 1 and no smoothing: D = 2 |A ∩ B| / (|A| + |B|) of each class."""
     _, y = drawn(k=2)
@@ -77,6 +82,7 @@ def test_an_absent_class_costs_nothing_when_it_is_not_claimed() -> None:
     assert float(dice_loss(z, y)) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.system("semantic-segmentation-task", "dice")
 def test_dice_weighs_a_small_object_like_a_large_one() -> None:
     """Missing one object of 4 pixels among 400: the cross-entropy hardly minds, the Dice loss does."""
     y = torch.zeros(1, 20, 20, dtype=torch.long)

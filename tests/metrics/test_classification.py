@@ -19,6 +19,7 @@ def test_accuracy() -> None:
 
 
 @pytest.mark.system("top-k-error")
+@pytest.mark.system("top-k-error", "from-logits", "ordered")
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_top_k(k: int) -> None:
     theirs = top_k_accuracy_score(Y, LOGITS.numpy(), k=k)
@@ -28,6 +29,7 @@ def test_top_k(k: int) -> None:
 
 
 @pytest.mark.system("top-k-error")
+@pytest.mark.system("top-k-error", "random-guess")
 def test_a_guess_among_a_thousand() -> None:
     """DLN-ILSVRC-random: one answer for all, one example of each class."""
     logits, y = LOGITS.flatten()[:1000].expand(1000, 1000), torch.arange(1000)

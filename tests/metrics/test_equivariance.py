@@ -30,6 +30,7 @@ def conv(**options: object) -> nn.Conv2d:
     return nn.Conv2d(2, 3, 3, **options).double()  # type: ignore[arg-type]
 
 
+@pytest.mark.system("translation-equivariance-invariance", "harness", "circular", "stride")
 @pytest.mark.system(SLUG)
 def test_translation_equivariance_and_its_conditions() -> None:
     x = normal(2, 2, 8, 8)
@@ -46,6 +47,7 @@ def test_translation_equivariance_and_its_conditions() -> None:
     assert min(equivariance_error(strided, x, lambda z: shift_circular(z, (1, 0)), after) for after in halves) > 0.1
 
 
+@pytest.mark.system("translation-equivariance-invariance", "harness", "pooling")
 @pytest.mark.system(SLUG)
 def test_pooling_softens_a_shift() -> None:
     """S940-DLD.43: a one-pixel shift changes pooled features less; globally pooled circular ones not at all."""
@@ -59,6 +61,7 @@ def test_pooling_softens_a_shift() -> None:
         assert invariance_error(whole, x, step) < 1e-12
 
 
+@pytest.mark.system("translation-equivariance-invariance", "turns")
 @pytest.mark.system(SLUG)
 def test_an_ordinary_convolution_minds_turns() -> None:
     x = normal(1, 2, 8, 8)

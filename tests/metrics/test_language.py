@@ -5,8 +5,10 @@ import math
 import pytest
 import torch
 
-from descend.losses.language import causal_lm_loss, token_losses
+from descend.engine.evaluation import score_set
+from descend.losses.language import causal_lm_loss, causal_lm_sum, token_losses
 from descend.metrics.language import bits_per_byte, perplexity, sequence_perplexity
+from descend.tasks.language import Language
 from tests.close import close
 
 
@@ -36,13 +38,27 @@ def test_bits_per_byte_do_not_depend_on_the_tokens() -> None:
 
 
 @pytest.mark.system("causal-lm-loss")
-@pytest.mark.system("causal-lm-loss", "gradients")
+@pytest.mark.system("causal-lm-loss", "reductions", "gradients")
 def test_the_loss_is_the_mean_or_the_sum_of_the_token_losses() -> None:
     torch.manual_seed(0)
     z, y = torch.randn(2, 4, 9, dtype=torch.float64, requires_grad=True), torch.randint(9, (2, 4))
     by_hand = -z.log_softmax(-1).gather(-1, y[..., None]).squeeze(-1)
     close(token_losses(z, y), by_hand)
     close(causal_lm_loss(z, y), by_hand.mean())
+    close(causal_lm_sum(z, y), by_hand.sum())
+    close(causal_lm_sum(z, y), 8 * causal_lm_loss(z, y))
     assert torch.autograd.gradcheck(lambda z: causal_lm_loss(z, y), (z,))
     [gradient] = torch.autograd.grad(causal_lm_loss(z, y), z)
     close(gradient, (z.softmax(-1) - torch.eye(9, dtype=torch.float64)[y]) / 8)
+
+
+@pytest.mark.system("perplexity", "corpus")
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_the_perplexity_of_a_set_does_not_depend_on_its_batches(size: int) -> None:
+    """Seven texts in batches of any size: exp of the mean over all tokens."""
+    torch.manual_seed(0)
+    table, x = torch.randn(9, 9), torch.randint(9, (7, 6))
+    task = Language(lambda tokens: table[tokens])
+    batches = [{"x": rows[:, :-1], "y": rows[:, 1:]} for rows in x.split(size)]
+    found = score_set(task, batches)["perplexity"]
+    close(torch.tensor(found), perplexity(token_losses(table[x[:, :-1]], x[:, 1:])))

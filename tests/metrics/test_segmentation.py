@@ -28,6 +28,7 @@ def masks() -> tuple[Tensor, Tensor]:
     return answer, y
 
 
+@pytest.mark.system("semantic-segmentation-task", "scores")
 def test_equal_to_scikit_learn(masks: tuple[Tensor, Tensor]) -> None:
     answer, y = masks
     each = confusions(answer, y, K)

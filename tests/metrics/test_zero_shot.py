@@ -24,6 +24,7 @@ def letters(texts: list[str]) -> Tensor:
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "prompts")
 def test_prompts() -> None:
     assert prompts(["cat", "dog"]) == ["a photo of cat", "a photo of dog"]
     said = prompts(["a cat", "a dog"], ["a photo of {}", "there is {}"])
@@ -35,6 +36,7 @@ def test_prompts() -> None:
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "nearest-text")
 def test_it_is_retrieval_of_the_nearest_text() -> None:
     """argmax of the cosine is the nearest text in Euclidean distance of unit vectors; scale does not matter."""
     names = ["a red star", "a blue ring", "an old fox"]
@@ -46,6 +48,7 @@ def test_it_is_retrieval_of_the_nearest_text() -> None:
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "prompts")
 def test_an_ensemble_is_the_mean_direction() -> None:
     templates = ["a photo of {}", "zzzzzzzz {} zzzzzzzzz", "{}"]
     found = class_vectors(letters, ["fox", "ring"], templates)
@@ -57,6 +60,7 @@ def test_an_ensemble_is_the_mean_direction() -> None:
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "new-classes")
 def test_classes_that_no_image_had() -> None:
     """New names need no training: the scores of the old classes stay as they are."""
     images = normal(5, 26)

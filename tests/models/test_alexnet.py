@@ -44,6 +44,7 @@ class Plain(nn.Module):
         return y
 
 
+@pytest.mark.system("alexnet", "public-files")
 @pytest.mark.parametrize("ending", ["pth", "safetensors"])
 def test_public_files_both_ways(ending: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -57,10 +58,11 @@ def test_public_files_both_ways(ending: str, tmp_path: Path) -> None:
     again = AlexNet(REDUCED).double().eval()
     read_flat(again, tmp_path / f"ours.{ending}", TORCHVISION)
     assert torch.equal(again(x), ours(x))
-    with pytest.raises(Mistake, match=r"key 'features.0.weight' has shape \(4, 3, 11, 11\), this AlexNet asks for"):
+    with pytest.raises(Mistake, match=r"key 'features.0.weight' has shape \(4, 3, 11, 11\), this AlexNet expects"):
         read_flat(AlexNet(replace(REDUCED, kernel=7)), tmp_path / "public.pth", TORCHVISION)
 
 
+@pytest.mark.system("alexnet", "public-files")
 def test_names_and_shapes_of_the_public_file() -> None:
     with torch.device("meta"):
         model = AlexNet(SIZES["alexnet"])
@@ -73,6 +75,7 @@ def test_names_and_shapes_of_the_public_file() -> None:
     assert ours == public
 
 
+@pytest.mark.system("alexnet", "shapes")
 @pytest.mark.parametrize(("size", "pixels", "first"), [("alexnet", 224, 55), ("alexnet-paper", 227, 55)])
 def test_published_shapes(size: str, pixels: int, first: int) -> None:
     """Five convolutions, three dense layers; maps of side 55, 27, 13, 6; the average before f6 changes nothing."""
@@ -88,6 +91,19 @@ def test_published_shapes(size: str, pixels: int, first: int) -> None:
     assert SIZES[size].side(pixels) == 6
 
 
+@pytest.mark.system("alexnet", "parameters")
+@pytest.mark.parametrize(
+    ("size", "parameters"),
+    [("alexnet", 61_100_840), ("alexnet-paper", 60_965_224), ("alexnet-one-tower", 62_378_344)],
+)
+def test_parameters_of_the_variants(size: str, parameters: int) -> None:
+    with torch.device("meta"):
+        model = AlexNet(SIZES[size])
+    assert sum(p.numel() for p in model.parameters()) == parameters
+    assert model.c1.out_channels == (64 if size == "alexnet" else 96)
+
+
+@pytest.mark.system("alexnet", "response-norm")
 def test_the_papers_response_normalization() -> None:
     """b_i = a_i / (2 + 10⁻⁴ Σ a_j²)^¾ over the five channels around i."""
     a = 30 * torch.randn(1, 9, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -97,6 +113,7 @@ def test_the_papers_response_normalization() -> None:
     close(response_norm(5)(a), expected)
 
 
+@pytest.mark.system("alexnet", "two-groups")
 def test_two_groups_see_their_own_half() -> None:
     torch.manual_seed(0)
     model = AlexNet(replace(REDUCED, groups=2, neighbours=5)).double()
@@ -108,6 +125,7 @@ def test_two_groups_see_their_own_half() -> None:
     assert not same[:, 3:].any()
 
 
+@pytest.mark.system("alexnet", "small")
 def test_the_small_network_learns() -> None:
     """A batch of 32×32 images by heart."""
     torch.manual_seed(0)

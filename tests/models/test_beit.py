@@ -48,6 +48,7 @@ def peer(architecture: str, kind: str, **other: Any) -> Any:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "transformers")
 @pytest.mark.parametrize("kind", KINDS)
 def test_classifier_both_ways(kind: str, tmp_path: Path) -> None:
     theirs = peer("BeitForImageClassification", kind)
@@ -57,6 +58,7 @@ def test_classifier_both_ways(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "transformers")
 @pytest.mark.parametrize("kind", ["own", "shared", "absolute"])
 def test_masked_image_modelling_both_ways(kind: str, tmp_path: Path) -> None:
     theirs = peer("BeitForMaskedImageModeling", kind, use_mask_token=True)
@@ -98,6 +100,7 @@ def test_a_key_bias_would_change_nothing() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "fine-tuning")
 def test_fine_tuning_starts_with_the_pretrained_vectors(tmp_path: Path) -> None:
     """Every layer gets the shared bias as its own: nothing that the encoder computes changes."""
     theirs = peer("BeitForMaskedImageModeling", "shared", use_mask_token=True)

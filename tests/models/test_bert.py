@@ -36,11 +36,11 @@ from tests.models.peers import check_both_ways, random_peer
 transformers = pytest.importorskip("transformers")
 
 
-def peer(architecture: str) -> Any:
+def peer(architecture: str, activation: str = "gelu") -> Any:
     classes = 2 if architecture.endswith("QuestionAnswering") else 3  # a span has a start and an end
     config = transformers.BertConfig(
         vocab_size=61, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=24, num_labels=classes,
+        max_position_embeddings=24, num_labels=classes, hidden_act=activation,
     )  # fmt: skip
     return random_peer(getattr(transformers, architecture), config)
 
@@ -92,6 +92,19 @@ def test_parameters_by_head(architecture: str) -> None:
         theirs = getattr(transformers, architecture)(transformers.BertConfig())
     count = sum(p.numel() for p in ours.parameters())
     assert count == BY_HEAD[architecture] == sum(p.numel() for p in theirs.parameters())
+
+
+@pytest.mark.system("bert", "relu")
+@pytest.mark.parametrize("architecture", ["BertModel", "BertForMaskedLM", "BertForPreTraining"])
+def test_with_relu_as_in_the_book(architecture: str, tmp_path: Path) -> None:
+    theirs, (x, _, _) = peer(architecture, "relu"), batch()
+    ours: Any = check_both_ways(theirs, tmp_path, lambda m: flat(m(x)), lambda m: flat(m(x)))
+    assert json.loads((tmp_path / "ours" / "config.json").read_text())["hidden_act"] == "relu"
+    block, h = ours.encoder.blocks[0], torch.randn(2, 5, 32)
+    y = block.norm_1(h + block.attn(h))
+    close(block(h), block.norm_2(y + block.mlp.down(block.mlp.up(y).clamp_min(0))))
+    with pytest.raises(ValueError, match="hidden_act 'silu' is not known, only gelu, relu"):
+        Bert(replace(TINY, activation="silu"))
 
 
 @pytest.mark.system("encoder-fine-tuning-heads")

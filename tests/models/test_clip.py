@@ -46,6 +46,7 @@ def pixels() -> Tensor:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "transformers", "unit-vectors")
 @pytest.mark.parametrize("act", ["quick_gelu", "gelu"])
 def test_both_ways(act: str, tmp_path: Path) -> None:
     """Logits, unit vectors, the loss and gradients of both encoders."""
@@ -67,6 +68,7 @@ def test_both_ways(act: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "causal-text")
 def test_the_end_of_older_files_is_the_highest_token(tmp_path: Path) -> None:
     """eos_token_id = 2, as the released checkpoints say, though their end token is the last of the vocabulary."""
     theirs, x, w = peer(end=2), pixels(), tokens(60)
@@ -80,6 +82,7 @@ def test_the_end_of_older_files_is_the_highest_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "transformers")
 @pytest.mark.parametrize("name", ["CLIPTextModel", "CLIPTextModelWithProjection"])
 def test_the_text_encoder_alone(name: str, tmp_path: Path) -> None:
     config, w = transformers.CLIPTextConfig(**TEXT, eos_token_id=60), tokens()
@@ -92,6 +95,7 @@ def test_the_text_encoder_alone(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "transformers")
 @pytest.mark.parametrize("name", ["CLIPVisionModel", "CLIPVisionModelWithProjection"])
 def test_the_image_encoder_alone(name: str, tmp_path: Path) -> None:
     config, x = transformers.CLIPVisionConfig(**IMAGE), pixels()
@@ -104,6 +108,7 @@ def test_the_image_encoder_alone(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "causal-text")
 def test_the_text_encoder_is_causal() -> None:
     torch.manual_seed(0)
     model = ClipTextModel(TINY.text).eval()
@@ -129,6 +134,7 @@ def test_older_files_with_two_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "pairs")
 def test_it_learns_which_belong_together() -> None:
     """Eight random pairs by heart: every image finds its text, and every text its image."""
     torch.manual_seed(0)

@@ -13,6 +13,7 @@ from tests.close import close
 pytestmark = pytest.mark.system("conv-encoder-decoder")
 
 
+@pytest.mark.system("conv-encoder-decoder", "code")
 def test_equal_to_a_plain_stack_of_layers() -> None:
     """The same weights in one nn.Sequential: there is no way around the code."""
     torch.manual_seed(0)
@@ -26,12 +27,14 @@ def test_equal_to_a_plain_stack_of_layers() -> None:
     assert model.maps(x).shape == (2, 4, 12, 16)
 
 
+@pytest.mark.system("conv-encoder-decoder", "any-size")
 @pytest.mark.parametrize("size", [(8, 8), (11, 14), (9, 5)])
 def test_any_size(size: tuple[int, int]) -> None:
     model = ConvEncoderDecoder(ConvEncoderDecoderConfig(1, 2, 2, 2))
     assert model(torch.zeros(1, 1, *size)).shape == (1, 2, *size)
 
 
+@pytest.mark.system("conv-encoder-decoder", "twin")
 def test_it_is_the_u_net_without_the_skips_weights() -> None:
     """The only parameters that a U-Net has more are those of the 3×3 kernels that read the skips."""
     with torch.device("meta"):
@@ -40,16 +43,18 @@ def test_it_is_the_u_net_without_the_skips_weights() -> None:
     assert sum(p.numel() for p in unet.parameters()) - sum(p.numel() for p in twin.parameters()) == more
 
 
-def test_detail_is_lost_in_the_code() -> None:
+@pytest.mark.system("conv-encoder-decoder", "reconstruction")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_detail_is_lost_in_the_code(seed: int) -> None:
     """Trained to give back white noise, as many steps, the U-Net copies what does not fit through a code of 1/16."""
     errors = []
     for build in (
         lambda: UNet(UNetConfig(1, 1, 4, 2, 1)),
         lambda: ConvEncoderDecoder(ConvEncoderDecoderConfig(1, 1, 4, 2)),
     ):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         model: nn.Module = build()
-        random = torch.Generator().manual_seed(0)
+        random = torch.Generator().manual_seed(seed)
         rule = torch.optim.Adam(model.parameters(), 1e-2)
         for _ in range(80):
             x = torch.randn(8, 1, 16, 16, generator=random)
@@ -58,7 +63,7 @@ def test_detail_is_lost_in_the_code() -> None:
             loss.backward()
             rule.step()
         errors.append(float(loss.detach()))
-    assert errors[0] < 0.25 < 0.5 < errors[1]
+    assert errors[0] < 0.35 < 0.7 < errors[1]
 
 
 def test_gradcheck() -> None:

@@ -27,12 +27,14 @@ X = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(1))
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "transformers")
 @pytest.mark.parametrize("architecture", ["DeiTForImageClassification", "DeiTForImageClassificationWithTeacher"])
 def test_classifiers_both_ways(architecture: str, tmp_path: Path) -> None:
     check_both_ways(peer(architecture), tmp_path, lambda m: m(X), lambda m: m(pixel_values=X).logits)
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "transformers")
 def test_bare_model_both_ways(tmp_path: Path) -> None:
     theirs = peer("DeiTModel")
     ours = check_both_ways(theirs, tmp_path, lambda m: m(X).pooled, lambda m: m(pixel_values=X).pooler_output)
@@ -40,6 +42,7 @@ def test_bare_model_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "tokens")
 def test_two_heads_on_two_tokens(tmp_path: Path) -> None:
     theirs = peer("DeiTForImageClassificationWithTeacher")
     ours = check_both_ways(theirs, tmp_path, lambda m: m(X), lambda m: m(pixel_values=X).logits)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from descend.models.fcn import FCN, FCNConfig, Twice, bilinear, from_vgg, scaled_up
+from descend.models.fcn import FCN, FCNConfig, Twice, bilinear, from_vgg, upsample
 from descend.models.vgg import VGG, VGGConfig
 from tests.close import close
 
@@ -18,24 +18,27 @@ def small(stride: int = 8, classes: int = 4) -> FCN:
     return FCN(FCNConfig(3, classes, (4, 6, 8, 10, 12), (1, 1, 2, 1, 1), 16, 3, stride, 0.0)).double()
 
 
+@pytest.mark.system("fcn", "up-sampling")
 @pytest.mark.parametrize("factor", [2, 4, 8])
 def test_up_sampling_is_bilinear_interpolation(factor: int) -> None:
     """Equal to torch's, away from the edge, where torch repeats the last pixel and a transposed convolution fades."""
     s = torch.randn(2, 3, 6, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    ours, theirs = scaled_up(s, factor), F.interpolate(s, scale_factor=factor, mode="bilinear")
+    ours, theirs = upsample(s, factor), F.interpolate(s, scale_factor=factor, mode="bilinear")
     assert ours.shape == theirs.shape
     inner = slice(factor, -factor)
     close(ours[:, :, inner, inner], theirs[:, :, inner, inner])
     close(bilinear(factor).sum().item(), float(factor**2))  # each pixel is spread over f² pixels
 
 
+@pytest.mark.system("fcn", "up-sampling")
 def test_learnt_up_sampling_starts_bilinear() -> None:
     s = torch.randn(2, 3, 6, 5, generator=torch.Generator().manual_seed(1))
     layer = Twice(3)
-    close(layer(s), scaled_up(s, 2))
+    close(layer(s), upsample(s, 2))
     assert layer.weight.requires_grad
 
 
+@pytest.mark.system("fcn", "forms")
 @pytest.mark.parametrize(("stride", "fused"), [(32, ()), (16, (3,)), (8, (3, 2))])
 def test_the_three_forms_as_written(stride: int, fused: tuple[int, ...]) -> None:
     """With nothing of the model's forward but its layers; fusion is a sum."""
@@ -51,15 +54,18 @@ def test_the_three_forms_as_written(stride: int, fused: tuple[int, ...]) -> None
     if stride < 16:
         s = model.twice[1](s) + model.scores[1](p[2])
     assert s.shape[2:] == (64 // stride, 96 // stride)
-    close(model(x), scaled_up(s, stride))
+    close(model(x), upsample(s, stride))
 
 
+@pytest.mark.system("fcn", "any-size")
 @pytest.mark.parametrize("stride", [32, 16, 8])
 @pytest.mark.parametrize("size", [(32, 32), (50, 77), (1, 33)])
 def test_any_image_size(stride: int, size: tuple[int, int]) -> None:
     assert small(stride)(torch.zeros(1, 3, *size, dtype=torch.float64)).shape == (1, 4, *size)
 
 
+@pytest.mark.system("fcn", "erratum")
+@pytest.mark.system("vgg", "features")
 def test_a_dense_layer_is_a_convolution_of_the_grids_size() -> None:
     """A VGG's f7 is the FCN's map at the one place where fc6 sees the whole grid; larger images have more places."""
     torch.manual_seed(0)
@@ -72,6 +78,7 @@ def test_a_dense_layer_is_a_convolution_of_the_grids_size() -> None:
     assert model(x).shape == (2, 4, 20, 20)
 
 
+@pytest.mark.system("fcn", "erratum")
 def test_published_shape_of_vgg_16() -> None:
     with torch.device("meta"):
         model = FCN(FCNConfig())

@@ -48,6 +48,7 @@ def public() -> dict[str, Tensor]:
     return {key: number(key, [int(n) for n in shape.split("x") if n]) for key, shape in lines}
 
 
+@pytest.mark.system("inception-v3", "outputs", "features")
 def test_outputs_of_torchvision_for_the_same_weights(tmp_path: Path) -> None:
     """All 580 tensors of the public file find their place, with the auxiliary classifier and without."""
     tensors = public()
@@ -64,6 +65,7 @@ def test_outputs_of_torchvision_for_the_same_weights(tmp_path: Path) -> None:
     assert all(torch.equal(tensor, tensors[found[1]]) for found, tensor in named if found)
 
 
+@pytest.mark.system("inception-v3", "auxiliary")
 def test_the_auxiliary_classifier_is_left_out_of_a_model_without_it(tmp_path: Path) -> None:
     torch.manual_seed(0)
     full, x = InceptionV3WithAuxiliary(TINY).eval(), TINY_INPUT()
@@ -75,6 +77,7 @@ def test_the_auxiliary_classifier_is_left_out_of_a_model_without_it(tmp_path: Pa
     assert isinstance(descend.load(tmp_path / "folder"), InceptionV3WithAuxiliary)
 
 
+@pytest.mark.system("inception-v3", "auxiliary")
 def test_both_classifiers_train() -> None:
     torch.manual_seed(0)
     model, x, y = InceptionV3WithAuxiliary(TINY), torch.randn(3, 2, 299, 299), torch.arange(3)
@@ -87,6 +90,7 @@ def test_both_classifiers_train() -> None:
         assert p.grad is not None, name
 
 
+@pytest.mark.system("inception-v3", "features")
 def test_sizes_of_the_modules() -> None:
     """299 pixels: 35, 17 and 8 places on a side; 256, 288, 288, 768 (five times), 1280, 2048, 2048 channels."""
     with torch.device("meta"):
@@ -99,6 +103,7 @@ def test_sizes_of_the_modules() -> None:
     assert seen == expected
 
 
+@pytest.mark.system("inception-v3", "modules")
 def test_a_module_stacks_its_branches() -> None:
     torch.manual_seed(0)
     module: Any = InceptionV3(TINY).eval().to_17[0]

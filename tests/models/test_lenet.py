@@ -33,6 +33,7 @@ def by_hand(model: LeNet, image: np.ndarray) -> np.ndarray:
     return w["out.weight"] @ x + w["out.bias"]
 
 
+@pytest.mark.system("lenet", "equation")
 @pytest.mark.parametrize(
     "config",
     [LeNetConfig(), LeNetConfig((1, 28, 28), classes=7), LeNetConfig((3, 11, 13), classes=4, kernel=3)],
@@ -45,6 +46,7 @@ def test_equal_to_the_equations(config: LeNetConfig) -> None:
     close(model(x), torch.from_numpy(np.stack([by_hand(model, image.numpy()) for image in x])))
 
 
+@pytest.mark.system("lenet", "shapes")
 def test_published_shapes() -> None:
     """28-14-10-5, six and sixteen maps."""
     model, seen = LeNet(LeNetConfig()), []

@@ -170,3 +170,21 @@ def test_an_unknown_kind_of_scaling_is_named(tmp_path: Path) -> None:
 def test_a_text_beyond_the_context() -> None:
     with pytest.raises(ValueError, match="25 tokens, but this model has positions for 24"):
         Llama(TINY)(torch.zeros(1, 25, dtype=torch.long))
+
+
+@pytest.mark.system("llama", "trained")
+def test_a_small_one_is_causal_and_learns() -> None:
+    torch.manual_seed(0)
+    model, x = Llama(TINY), tokens()
+    changed = x.clone()
+    changed[:, 9:] = (x[:, 9:] + 1) % 61
+    with torch.no_grad():
+        assert torch.equal(model(x)[:, :9], model(changed)[:, :9])
+        assert not torch.allclose(model(x)[:, 9:], model(changed)[:, 9:])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(40):
+        loss = torch.nn.functional.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.5

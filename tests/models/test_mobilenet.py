@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def images(height: int = 45, width: int = 52) -> Tensor:
     return torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.system("mobilenet-and-xception", "v1")
 @pytest.mark.parametrize("tf_padding", [True, False])
 @pytest.mark.parametrize("size", [(45, 52), (64, 33)])
 def test_v1_both_ways(tf_padding: bool, size: tuple[int, int], tmp_path: Path) -> None:
@@ -63,6 +65,7 @@ def test_v1_both_ways(tf_padding: bool, size: tuple[int, int], tmp_path: Path) -
     assert values["id2label"] == {"0": "a", "1": "b", "2": "c"}
 
 
+@pytest.mark.system("mobilenet-and-xception", "v2")
 @pytest.mark.parametrize(
     "values",
     [
@@ -103,6 +106,7 @@ def test_gradients_are_theirs(tmp_path: Path) -> None:
     close(ours.stem.conv.weight.grad, theirs.mobilenet_v1.conv_stem.convolution.weight.grad, loosen=10)  # 27 layers
 
 
+@pytest.mark.system("mobilenet-and-xception", "v1")
 def test_channels_of_the_paper() -> None:
     with torch.device("meta"):
         model: Any = MobileNetV1(MobileNetV1Config(labels=thousand()))
@@ -115,12 +119,24 @@ def test_channels_of_the_paper() -> None:
     assert len(depths) == 13
 
 
+@pytest.mark.system("mobilenet-and-xception", "parameters")
+def test_parameters_of_mobilenet() -> None:
+    """4,231,976 with the head of 1000 classes: 27 convolutions without bias, each with a norm, and one dense layer."""
+    with torch.device("meta"):
+        model = MobileNetV1(MobileNetV1Config(labels=thousand()))
+    stem, pairs = 3 * 9 * CHANNELS[0], list(pairwise(CHANNELS))
+    convolutions = stem + sum(9 * a + a * b for a, b in pairs)
+    norms = 2 * (CHANNELS[0] + sum(a + b for a, b in pairs))
+    assert sum(p.numel() for p in model.parameters()) == convolutions + norms + 1025 * 1000 == 4_231_976
+
+
 def multiplications(layers: nn.Sequential, x: Tensor) -> int:
     with FlopCounterMode(display=False) as counter:
         layers(x)
     return counter.get_total_flops() // 2
 
 
+@pytest.mark.system("mobilenet-and-xception", "saving")
 @pytest.mark.parametrize("pair", [0, 5, 12])
 def test_what_splitting_saves(pair: int) -> None:
     """Against a full 3×3 convolution of the same stride: 1/C' + 1/9, to the last multiplication."""
@@ -134,9 +150,10 @@ def test_what_splitting_saves(pair: int) -> None:
     assert remaining_share(point.out_channels, 3) == pytest.approx(1 / point.out_channels + 1 / 9)
 
 
+@pytest.mark.system("mobilenet-and-xception", "v2")
 def test_v2_keeps_the_size_when_dilated() -> None:
-    assert MobileNetV2Config().placed()[-4:] == [(2, 1), (1, 1), (1, 1), (1, 1)]
-    assert MobileNetV2Config(output_stride=16).placed()[-4:] == [(1, 1), (1, 2), (1, 2), (1, 2)]
+    assert MobileNetV2Config().place_blocks()[-4:] == [(2, 1), (1, 1), (1, 1), (1, 1)]
+    assert MobileNetV2Config(output_stride=16).place_blocks()[-4:] == [(1, 1), (1, 2), (1, 2), (1, 2)]
     with pytest.raises(ValueError, match="output_stride 12: give 2, 4, 8, 16 or 32"):
         MobileNetV2Config(output_stride=12)
 
@@ -146,6 +163,7 @@ def test_v2_rounds_to_multiples_but_not_far_down() -> None:
     assert [rounded(n) for n in (3, 11.2, 12, 18, 1792)] == [8, 16, 16, 24, 1792]  # 16 would be less than 90% of 18
 
 
+@pytest.mark.system("mobilenet-and-xception", "learn")
 def test_a_narrow_one_learns() -> None:
     torch.manual_seed(0)
     model = MobileNetV1(MobileNetV1Config(width=0.25, labels=Labels(("a", "b", "c", "d"))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 import torch
 
 import descend
-from descend.models.mobilevit import MobileViTConfig, fold, round_channels, unfold
+from descend.models.mobilevit import SIZES, TINY, MobileViT, MobileViTConfig, fold, round_channels, unfold
+from descend.weights.labels import Labels
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
 
@@ -29,6 +31,7 @@ def images(side: int) -> torch.Tensor:
 
 
 @pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "transformers")
 @pytest.mark.parametrize("side", [64, 72, 80])
 def test_both_ways(side: int, tmp_path: Path) -> None:
     """At 72 and 80 the maps are no multiple of the patch, and are resized."""
@@ -38,6 +41,7 @@ def test_both_ways(side: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "transformers")
 def test_training_and_running_averages(tmp_path: Path) -> None:
     """A training step in both gives the same gradients and averages, and they survive the folder."""
     theirs, x = peer(), images(64)
@@ -55,6 +59,7 @@ def test_training_and_running_averages(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "fold")
 @pytest.mark.parametrize(("b", "d", "rows", "columns", "patch"), [(2, 3, 2, 4, 2), (1, 1, 3, 1, 3), (3, 5, 1, 1, 1)])
 def test_fold_undoes_unfold(b: int, d: int, rows: int, columns: int, patch: int) -> None:
     x = torch.randn(b, d, rows * patch, columns * patch)
@@ -64,6 +69,7 @@ def test_fold_undoes_unfold(b: int, d: int, rows: int, columns: int, patch: int)
 
 
 @pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "fold")
 def test_a_sequence_is_one_place_of_every_patch() -> None:
     x = torch.arange(16.0).view(1, 1, 4, 4)
     assert unfold(x, 2)[..., 0].tolist() == [[0, 2, 8, 10], [1, 3, 9, 11], [4, 6, 12, 14], [5, 7, 13, 15]]
@@ -73,3 +79,32 @@ def test_channels_are_multiples_of_eight() -> None:
     assert [round_channels(c) for c in (3, 12, 19, 20, 58)] == [8, 16, 24, 24, 56]
     with pytest.raises(ValueError, match="2 widths and 7 maps; a MobileViT has 3 and 7"):
         MobileViTConfig(widths=(8, 16))
+
+
+@pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "parameters")
+def test_parameters_of_transformers_small_model() -> None:
+    """5,578,632 with 1000 classes; the paper says 5.6 million."""
+    with torch.device("meta"):
+        theirs = transformers.MobileViTForImageClassification(transformers.MobileViTConfig(num_labels=1000))
+        ours = MobileViT(SIZES["mobilevit-small"])
+    counts = [sum(p.numel() for p in model.parameters()) for model in (ours, theirs)]
+    assert counts == [5_578_632, 5_578_632]
+
+
+@pytest.mark.system("mobilevit")
+@pytest.mark.system("mobilevit", "learns")
+def test_it_learns() -> None:
+    torch.manual_seed(0)
+    model = MobileViT(replace(TINY, labels=Labels(("a", "b", "c"))))
+    x, y = images(64).repeat(3, 1, 1, 1) + torch.randn(6, 3, 64, 64), torch.arange(6) % 3
+    rule = torch.optim.AdamW(model.parameters(), 5e-3)
+    losses = []
+    for _ in range(20):
+        rule.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        rule.step()
+        losses.append(float(loss.detach()))
+    assert losses[0] > 0.8
+    assert losses[-1] < 0.25

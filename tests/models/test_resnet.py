@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import descend
 from descend.errors import Mistake
+from descend.models.plain_net import SIZES as PLAIN
 from descend.models.plain_net import PlainNet, PlainNetConfig
 from descend.models.preactivation_resnet import TINY as PREACTIVATION
 from descend.models.preactivation_resnet import PreactivationResNet
@@ -53,6 +54,7 @@ def peer(form: str) -> Any:
 
 
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "files", "pyramid")
 @pytest.mark.parametrize("form", FORMS)
 def test_both_ways(form: str, tmp_path: Path) -> None:
     theirs, x = peer(form), images()
@@ -120,6 +122,7 @@ class Oracle(nn.Module):
 
 
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "files")
 @pytest.mark.parametrize(
     ("block", "inner", "widths"), [("basic", 1, (8, 12, 16, 20)), ("bottleneck", 4, (16, 24, 32, 40))]
 )
@@ -146,6 +149,7 @@ def test_the_layout_of_torchvision(block: str, inner: int, widths: Any, name: st
 
 
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "depths", "maps", "parameters", "pyramid")
 def test_the_published_tables() -> None:
     """Depths in the names, F2 .. F5 of ResNet-50 at 224, and its parameters part by part (MF 22.2)."""
     assert [(name, config.layers) for name, config in SIZES.items()] == [
@@ -162,6 +166,7 @@ def test_the_published_tables() -> None:
     assert list(counts.values()) == [23_454_912, 53_120, 2_049_000]
 
 
+@pytest.mark.system("bottleneck-block", "stage")
 @pytest.mark.system("resnet")
 def test_shortcuts_every_two_or_three_layers() -> None:
     """Identities everywhere but where shapes change: basic stages 2-4, bottleneck stages 1-4."""
@@ -175,6 +180,7 @@ def test_shortcuts_every_two_or_three_layers() -> None:
 
 
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "small-images")
 @pytest.mark.parametrize("name", [n for n in CIFAR if n.startswith("resnet")])
 def test_nets_for_small_images(name: str) -> None:
     """He et al. (2015), table 6: 0.27, 0.46, 0.66, 0.85 and 1.7 million parameters for 6n + 2 layers."""
@@ -192,6 +198,7 @@ def test_nets_for_small_images(name: str) -> None:
 
 @pytest.mark.system("resnet")
 @pytest.mark.system("preactivation-block")
+@pytest.mark.system("preactivation-block", "selectable")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_placement_is_selectable(block: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -205,7 +212,9 @@ def test_every_placement_is_selectable(block: str, tmp_path: Path) -> None:
         close(model.head(model.maps(x).mean((2, 3))), model(x))
 
 
+@pytest.mark.system("degradation-experiment", "twins")
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "plain-twin")
 def test_the_plain_twins() -> None:
     """Equal weights but for the projections; with option A exactly equal. Only the sum is missing."""
     for ours, twin in (("resnet-20", "plain-20"), ("resnet-56", "plain-56")):
@@ -224,12 +233,27 @@ def test_the_plain_twins() -> None:
         close(plain(images()), residual(images()))
 
 
+@pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "plain-twin")
+def test_plain_34_is_resnet_34_without_shortcuts() -> None:
+    """Every weight has its twin; ResNet-34 has the three projections more: 64·128 + 128·256 + 256·512, and norms."""
+    with torch.device("meta"):
+        plain, residual = PlainNet(PLAIN["plain-34"]), ResNet(SIZES["resnet-34"])
+    ours, theirs = ({k: v.shape for k, v in m.state_dict().items()} for m in (plain, residual))
+    more = theirs.keys() - ours.keys()
+    assert ours == {k: v for k, v in theirs.items() if k not in more}
+    assert {k.split(".")[3] for k in more} == {"shortcut"}
+    counts = [sum(p.numel() for p in m.parameters()) for m in (plain, residual)]
+    assert counts == [21_797_672 - sum(a * 2 * a + 4 * a for a in (64, 128, 256)), 21_797_672]
+
+
 class Nothing(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x.new_zeros(())
 
 
 @pytest.mark.system("preactivation-block")
+@pytest.mark.system("preactivation-block", "pure-identity")
 def test_the_stream_of_a_preactivation_net_is_a_sum() -> None:
     """Inside a stage, the last maps minus the first are the sum of the branches."""
     torch.manual_seed(0)
@@ -254,6 +278,7 @@ def test_memory_layout_changes_no_numbers() -> None:
 
 
 @pytest.mark.system("resnet")
+@pytest.mark.system("resnet", "learns")
 def test_it_overfits_a_batch() -> None:
     torch.manual_seed(0)
     model = ResNetCifar(ResNetCifarConfig(image=(1, 8, 8), classes=4, layers=8, width=8))

@@ -32,7 +32,9 @@ def pixels(height: int, width: int) -> Tensor:
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "transformers")
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "padding")
 @pytest.mark.parametrize(
     ("height", "width", "window"), [(32, 32, 4), (48, 24, 3), (45, 54, 3), (32, 32, 3)],
     ids=["whole windows", "not square", "padded everywhere", "padded windows"],
@@ -52,6 +54,7 @@ def test_classifier_both_ways(height: int, width: int, window: int, tmp_path: Pa
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "transformers")
 def test_the_bare_model_both_ways(tmp_path: Path) -> None:
     theirs, x = peer("SwinModel"), pixels(38, 26)
 
@@ -64,6 +67,7 @@ def test_the_bare_model_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "pyramid")
 def test_maps_of_the_stages(tmp_path: Path) -> None:
     """The pyramid is made of transformers' maps before each merge; a classifier's missing head is named."""
     theirs, x = peer("SwinModel"), pixels(32, 48)
@@ -78,6 +82,7 @@ def test_maps_of_the_stages(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "pyramid")
 def test_feature_maps_halve_and_channels_double() -> None:
     config = SwinConfig(width=8, heads=(1, 2, 2, 4), depths=(1, 1, 1, 1), window=4, drop_path=0.0)
     model = SwinForImageClassification(config).eval()
@@ -88,6 +93,7 @@ def test_feature_maps_halve_and_channels_double() -> None:
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "merging")
 def test_merging_is_a_strided_convolution_with_its_weights_in_another_order() -> None:
     """4d -> 2d ((27.8) is garbled), after the norm of the four."""
     torch.manual_seed(0)
@@ -102,6 +108,7 @@ def test_merging_is_a_strided_convolution_with_its_weights_in_another_order() ->
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "learns")
 def test_it_learns() -> None:
     """A dozen images by heart, stochastic depth on."""
     torch.manual_seed(0)

@@ -11,7 +11,11 @@ import torch
 from torch import Tensor
 
 import descend
+from descend.losses.balance import balance_loss
 from descend.models.switch_transformers import PARAMETERS, TINY, SparseMLP, SwitchTransformers
+from descend.nn.experts import Routing
+from descend.nn.switch import SwitchRouter
+from descend.ops.teacher_forcing import shift_right
 from descend.sampling.generate import generate
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
@@ -80,3 +84,29 @@ def test_size_is_the_released_one() -> None:
     with torch.device("meta"):
         theirs = transformers.SwitchTransformersForConditionalGeneration(config)
     assert sum(p.numel() for p in theirs.parameters()) == PARAMETERS["switch-base-8"]
+
+
+@pytest.mark.system(SLUG, "learns")
+def test_a_small_one_learns_with_its_auxiliary_loss() -> None:
+    """Answers are sources turned around; the weight of the balancing loss is the paper's 0.01."""
+    torch.manual_seed(0)
+    model = SwitchTransformers(replace(TINY, dropout=0.0)).train()
+    routed: list[Routing] = []
+    for module in model.modules():
+        if isinstance(module, SwitchRouter):
+            module.register_forward_hook(lambda _, __, routing: routed.append(routing))
+    x = torch.randint(2, 61, (8, 5), generator=torch.Generator().manual_seed(1))
+    y = x.flip(1)
+    optimizer, losses = torch.optim.Adam(model.parameters(), 3e-3), []
+    for _ in range(60):
+        routed.clear()
+        loss = torch.nn.functional.cross_entropy(model(x, shift_right(y, 0)).flatten(0, 1), y.flatten())
+        aux = torch.stack([balance_loss(r.p, r.chosen) for r in routed]).mean()
+        optimizer.zero_grad()
+        (loss + 0.01 * aux).backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    assert losses[0] > 3.5
+    assert losses[-1] < 0.3
+    assert {r.chosen.shape[1] for r in routed} == {1}, "one expert a token"
+    assert aux < 2, "of 1 when all are used alike and 3 when one is"

@@ -168,6 +168,22 @@ def test_sizes() -> None:
         assert SIZES[name].heads * SIZES[name].head_size != SIZES[name].width
 
 
+@pytest.mark.system("t5", "cross-attention")
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_where_the_target_looks_in_the_source(version: str, tmp_path: Path) -> None:
+    """(T_y × T_x) for every layer and head, as transformers has them; nothing falls on padding."""
+    theirs, (x, mask), y = peer(version), sources(), targets()
+    theirs.save_pretrained(tmp_path)
+    ours: Any = descend.load(tmp_path)
+    theirs.set_attn_implementation("eager")
+    found = ours.alignment(x, y, mask)
+    assert found.shape == (3, 3, 4, 30, 9)
+    with torch.no_grad():
+        said = theirs(input_ids=x, attention_mask=mask.long(), decoder_input_ids=y, output_attentions=True)
+    close(found, torch.stack(said.cross_attentions))
+    assert not found[:, 1, :, :, LENGTHS[1] :].any()
+
+
 def test_the_names_of_older_files(tmp_path: Path) -> None:
     """v1.1 as it was released: tie_word_embeddings says what is tied, num_decoder_layers may be empty."""
     theirs, (x, mask), y = peer("1.1"), sources(), targets()

@@ -163,7 +163,7 @@ def test_gradients() -> None:
 
 
 @pytest.mark.system("cross-attention", "alignment")
-@pytest.mark.system(SLUG, "toy-task")
+@pytest.mark.system(SLUG, "translation")
 @pytest.mark.system(SLUG)
 @pytest.mark.system("cross-attention")
 def test_learns_to_reverse_and_looks_where_the_word_is() -> None:
@@ -191,3 +191,24 @@ def test_learns_to_reverse_and_looks_where_the_word_is() -> None:
     assert sum(h[0].tokens == b for h, b in zip(beams, y[:5].tolist(), strict=True)) >= 4
     looked = ours.alignment(x, shift_right(y, 0))[0].mean(1).argmax(-1)  # (b, t): where each position looks most
     assert (looked == 3 - torch.arange(4)).float().mean() > 0.8
+
+
+@pytest.mark.system(SLUG, "overfits")
+def test_a_few_pairs_are_learned_exactly() -> None:
+    """Random answers of different lengths: the loss goes to 0, and every answer is written to its end."""
+    torch.manual_seed(0)
+    ours = Transformer(TransformerConfig(vocab=20, width=32, depth=1, heads=2, hidden=64, dropout=0.0))
+    random = torch.Generator().manual_seed(3)
+    x, y = (torch.randint(3, 20, (6, n), generator=random) for n in (7, 5))
+    for row, length in enumerate((5, 3, 4, 2, 5, 3)):
+        y[row, length - 1], y[row, length:] = 1, 2  # 1 ends an answer, 2 is padding, 0 begins
+    optimizer = torch.optim.Adam(ours.parameters(), 1e-2)
+    for _ in range(60):
+        loss = nn.functional.cross_entropy(ours(x, shift_right(y, 0)).flatten(0, 1), y.flatten(), ignore_index=2)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.02
+    answers = [[t for t in row if t != 2] for row in y.tolist()]
+    assert generate(ours.decoder(x), [[0]] * 6, 8, stop=[1]) == answers
+    assert [h[0].tokens for h in beam_search(ours.decoder(x), [[0]] * 6, beams=2, tokens=8, stop=[1])] == answers

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.system("typical-cnn")
 CONFIG = TypicalCNNConfig((2, 13, 10), 4, (3, 5), convs=2, kernel=3, hidden=(9, 7))
 
 
+@pytest.mark.system("typical-cnn", "equation")
 def test_equal_to_plain_torch() -> None:
     torch.manual_seed(0)
     model = TypicalCNN(CONFIG).double()
@@ -45,6 +46,7 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(model, (x,))
 
 
+@pytest.mark.system("typical-cnn", "convnetjs")
 def test_the_convnetjs_network() -> None:
     """16, 20, 20 maps of side 32, 16, 8; the first layer has 1216 parameters."""
     model = TypicalCNN(TypicalCNNConfig())
@@ -59,6 +61,7 @@ def test_the_convnetjs_network() -> None:
     assert model.head.in_features == 320
 
 
+@pytest.mark.system("typical-cnn", "dense-share")
 def test_most_parameters_are_dense() -> None:
     with torch.device("meta"):
         vgg = VGG(VGGS["vgg-16"])
@@ -69,6 +72,7 @@ def test_most_parameters_are_dense() -> None:
     assert dense_share(model) == dense / sum(p.numel() for p in model.parameters())
 
 
+@pytest.mark.system("typical-cnn", "ranges")
 def test_ranges_report_activations_and_gradients() -> None:
     torch.manual_seed(0)
     model, x, y = TypicalCNN(CONFIG), torch.randn(5, 2, 13, 10), torch.tensor([0, 1, 2, 3, 0])
@@ -87,6 +91,7 @@ def test_ranges_report_activations_and_gradients() -> None:
     assert not model.layers[0]._forward_hooks
 
 
+@pytest.mark.system("typical-cnn", "training")
 def test_it_learns_with_adadelta_and_shifts() -> None:
     """The demo's optimizer and augmentation, on a few digits enlarged to three channels of 16×16."""
     torch.manual_seed(0)
@@ -99,7 +104,7 @@ def test_it_learns_with_adadelta_and_shifts() -> None:
     augment = Augment((Shift(2), Mirror()))
     losses = []
     for step in range(40):
-        loss = F.cross_entropy(model(augment.seeded(x, step)), y)
+        loss = F.cross_entropy(model(augment.augment_seeded(x, step)), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

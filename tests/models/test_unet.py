@@ -54,6 +54,7 @@ def by_hand(model: UNet, image: np.ndarray) -> np.ndarray:
     return conv(h, "head")
 
 
+@pytest.mark.system("unet", "equation")
 @pytest.mark.parametrize(
     ("config", "size"),
     [
@@ -70,6 +71,7 @@ def test_equal_to_the_equations(config: UNetConfig, size: tuple[int, int]) -> No
     close(model(x), torch.from_numpy(np.stack([by_hand(model, image.numpy()) for image in x])))
 
 
+@pytest.mark.system("unet", "sizes")
 def test_published_sizes() -> None:
     """572 in, 388 out; the maps that are copied across are 568, 280, 136 and 64 pixels wide."""
     config = UNetConfig()
@@ -83,6 +85,7 @@ def test_published_sizes() -> None:
     assert config.size(572) == 388
 
 
+@pytest.mark.system("unet", "sizes")
 @pytest.mark.parametrize("side", [61, 64, 70, 77])
 def test_the_size_is_told_before_the_run(side: int) -> None:
     config = UNetConfig(width=2, depth=2)
@@ -93,6 +96,7 @@ def test_the_size_is_told_before_the_run(side: int) -> None:
         UNetConfig().size(100)
 
 
+@pytest.mark.system("unet", "concatenation")
 def test_joining_doubles_the_channels() -> None:
     with torch.device("meta"):
         model = UNet(UNetConfig())
@@ -102,6 +106,7 @@ def test_joining_doubles_the_channels() -> None:
         assert shapes[f"ups.{level}.convs.0.weight"] == (width, 2 * width, 3, 3)
 
 
+@pytest.mark.system("unet", "concatenation")
 def test_the_input_is_reached_through_every_skip() -> None:
     """With the bottom and all other skips cut off, the gradient still comes through."""
     torch.manual_seed(0)
@@ -114,6 +119,7 @@ def test_the_input_is_reached_through_every_skip() -> None:
         assert gradient.abs().sum() > 0
 
 
+@pytest.mark.system("unet", "not-an-autoencoder")
 @pytest.mark.system("conv-encoder-decoder")
 def test_a_u_net_is_not_an_autoencoder() -> None:
     """The bottom alone does not give a U-Net's output: its skips depend on the image. A code gives its twin's."""
@@ -137,10 +143,28 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(model, (x,))
 
 
+@pytest.mark.system("unet", "generator")
 def test_an_image_from_an_image() -> None:
     """As a generator: three channels in, three out, any size."""
     model = UNet(UNetConfig(channels=3, classes=3, width=4, depth=3, padding=1))
     assert model(torch.randn(1, 3, 21, 30)).shape == (1, 3, 21, 30)
+
+
+@pytest.mark.system("unet", "generator")
+def test_it_learns_to_change_an_image() -> None:
+    """As a generator: the negative of an image with its colours exchanged, of images that it has not seen."""
+    torch.manual_seed(0)
+    change = lambda x: -x.roll(1, 1)
+    model = UNet(UNetConfig(3, 3, 8, 2, padding=1, norm="batch"))
+    rule = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(60):
+        x = torch.randn(8, 3, 16, 16)
+        rule.zero_grad()
+        (model(x) - change(x)).square().mean().backward()
+        rule.step()
+    x = torch.randn(8, 3, 16, 16)
+    with torch.no_grad():
+        assert (model.eval()(x) - change(x)).square().mean() < 0.5  # a constant answer has 1
 
 
 def test_bad_numbers_are_refused() -> None:

@@ -120,7 +120,7 @@ def test_t5_whose_head_is_left_out_of_the_file(tied: bool, kind: str, tmp_path: 
         (hf.GPT2LMHeadModel, hf.GPT2Config, {**GPT, "activation_function": "relu"}, "activation_function = 'relu'"),
         (hf.GPT2LMHeadModel, hf.GPT2Config, {**GPT, "tie_word_embeddings": False}, "tie_word_embeddings = False"),
         (hf.LlamaForCausalLM, hf.LlamaConfig, {**TEXT, "mlp_bias": True}, "mlp_bias = True is not supported"),
-        (hf.BertForMaskedLM, hf.BertConfig, {**TEXT, "hidden_act": "relu"}, "hidden_act = 'relu'"),
+        (hf.BertForMaskedLM, hf.BertConfig, {**TEXT, "hidden_act": "silu"}, "hidden_act 'silu'"),
         (hf.ViTForImageClassification, hf.ViTConfig, {**IMAGE, "qkv_bias": False}, "qkv_bias = False"),
         (
             hf.BeitForImageClassification,

@@ -57,6 +57,7 @@ CASES: list[Any] = [
 ]
 
 
+@pytest.mark.system("vgg", "public-files")
 @pytest.mark.parametrize(("kind", "config", "rules"), CASES)
 def test_public_files_both_ways(kind: type[VGG], config: VGGConfig, rules: list[Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -74,6 +75,7 @@ def test_public_files_both_ways(kind: type[VGG], config: VGGConfig, rules: list[
     close(ours(x), theirs(x))
 
 
+@pytest.mark.system("vgg", "public-files")
 @pytest.mark.parametrize(
     ("public", "kind", "config", "rules"),
     [
@@ -92,6 +94,7 @@ def test_names_and_shapes_of_the_public_files(public: str, kind: type[VGG], conf
     assert ours == dict(line.split(" ") for line in json.loads(DATA.read_text())["keys"][public])
 
 
+@pytest.mark.system("vgg", "layers")
 @pytest.mark.parametrize(("size", "layers"), [("vgg-11", 11), ("vgg-13", 13), ("vgg-16", 16), ("vgg-19", 19)])
 def test_published_layers(size: str, layers: int) -> None:
     with torch.device("meta"):
@@ -104,6 +107,7 @@ def test_published_layers(size: str, layers: int) -> None:
     assert {m.kernel_size for m in learnable if isinstance(m, nn.Conv2d)} == {(3, 3)}
 
 
+@pytest.mark.system("vgg", "erratum")
 def test_vgg_19_has_one_more_convolution_in_each_of_three_blocks() -> None:
     """Not three more at the end, as DLN has it."""
     more = [b - a for a, b in zip(vgg.CONVS["vgg-16"], vgg.CONVS["vgg-19"], strict=True)]
@@ -113,6 +117,7 @@ def test_vgg_19_has_one_more_convolution_in_each_of_three_blocks() -> None:
     assert sum(p.numel() for p in at_the_end.parameters()) == 145_436_968 != vgg.PARAMETERS["vgg-19"]
 
 
+@pytest.mark.system("vgg", "small-kernels")
 def test_two_small_kernels_see_what_one_larger_sees() -> None:
     """5×5 pixels, measured by the gradient of one output of a block's two convolutions."""
     model = VGG(VGGConfig((1, 16, 16), 2, (2,), (3,), 1, 4)).double()
@@ -126,6 +131,7 @@ def test_two_small_kernels_see_what_one_larger_sees() -> None:
     assert receptive_field([(3,), (3,)]).size == 5
 
 
+@pytest.mark.system("vgg", "narrow")
 @pytest.mark.parametrize("kind", [VGG, VGGBN])
 def test_a_narrow_one_learns(kind: type[VGG]) -> None:
     torch.manual_seed(0)

@@ -35,6 +35,7 @@ def images(side: int = 16, b: int = 3) -> Tensor:
 
 
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "transformers")
 @pytest.mark.system("patch-embedding")
 @pytest.mark.system("class-token")
 def test_classifier_both_ways(tmp_path: Path) -> None:
@@ -47,7 +48,9 @@ def test_classifier_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "transformers")
 @pytest.mark.system("class-token")
+@pytest.mark.system("class-token", "pooled")
 def test_bare_model_both_ways(tmp_path: Path) -> None:
     theirs, x = peer("ViTModel"), images()
     ours = check_both_ways(theirs, tmp_path, lambda m: m(x).pooled, lambda m: m(pixel_values=x).pooler_output)
@@ -57,6 +60,7 @@ def test_bare_model_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("vit-pretrain-finetune")
+@pytest.mark.system("vit-pretrain-finetune", "resolution", "same-grid")
 @pytest.mark.parametrize("side", [8, 24, 28])
 def test_another_resolution(side: int, tmp_path: Path) -> None:
     """Positions interpolated as transformers does; the class position and all else stay bit for bit."""
@@ -72,6 +76,7 @@ def test_another_resolution(side: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "maps")
 def test_attention_maps(tmp_path: Path) -> None:
     theirs, x = peer("ViTForImageClassification", attn_implementation="eager"), images()
     theirs.save_pretrained(tmp_path)
@@ -83,6 +88,7 @@ def test_attention_maps(tmp_path: Path) -> None:
 
 
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "maps", "head-gradient")
 def test_features_maps_and_the_head_gradient() -> None:
     """Logits are the head of the class token's vector; dW_head = (p − y) h_clsᵀ, averaged."""
     torch.manual_seed(0)
@@ -116,6 +122,7 @@ def test_what_nobody_reads_is_left_out_in_training() -> None:
 
 
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "order")
 def test_patches_moved_with_their_positions() -> None:
     from descend.nn.patches import patchify, unpatchify
 
@@ -125,6 +132,18 @@ def test_patches_moved_with_their_positions() -> None:
     with torch.no_grad():
         model.embed.positions[:, 1:] = model.embed.positions[:, 1:][:, order]
     close(model(unpatchify(patchify(x, 4)[:, order], 4, (3, 3))), expected)
+
+
+@pytest.mark.system("vit")
+@pytest.mark.system("vit", "learns")
+def test_it_overfits_a_batch() -> None:
+    """A dozen noisy images of 32 × 32 pixels in patches of 4, by heart."""
+    torch.manual_seed(0)
+    config = ViTConfig(3, 32, 4, 32, 2, 4, 64, labels=Labels(tuple("abc")))
+    model, x, y = ViTForImageClassification(config), torch.randn(12, 3, 32, 32), torch.arange(12) % 3
+    fit(model, x, y, steps=30, lr=3e-3)
+    assert cross_entropy(model(x), y).mean() < 0.1
+    assert torch.equal(model(x).argmax(-1), y)
 
 
 def stripes(n: int, side: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -148,13 +167,15 @@ def fit(model: ViTForImageClassification, x: Tensor, y: Tensor, steps: int, lr: 
 
 @pytest.mark.system("vit")
 @pytest.mark.system("vit-pretrain-finetune")
-def test_pretrained_then_other_classes_at_another_side() -> None:
+@pytest.mark.system("vit-pretrain-finetune", "classes", "frozen", "few-examples")
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_pretrained_then_other_classes_at_another_side(seed: int) -> None:
     """Both modes of S940 8.6 beat training from nothing on 12 examples; a frozen transformer does not change."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = ViTConfig(1, 12, 4, 32, 1, 4, 64, labels=Labels(tuple("abcd")))
     source = ViTForImageClassification(config)
-    fit(source, *stripes(512, 12, 4, 0), steps=60, lr=3e-3)
-    few, held = stripes(12, 16, 3, 1), stripes(300, 16, 3, 2)
+    fit(source, *stripes(512, 12, 4, seed), steps=60, lr=3e-3)
+    few, held = stripes(12, 16, 3, seed + 1), stripes(300, 16, 3, seed + 2)
     labels, accuracy = Labels(tuple("xyz")), {}
     models = {"frozen": fine_tuned(source, 16, labels), "all": fine_tuned(source, 16, labels)}
     models["frozen"].requires_grad_(False).head.requires_grad_(True)

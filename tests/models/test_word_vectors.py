@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from descend.data.text.contexts import pairs
 from descend.losses.classification import cross_entropy
 from descend.models import load
 from descend.models.word_vectors import ARCHITECTURES, CBOW, TINY, GloVe, GloVeTriples, SkipGram
@@ -39,7 +40,23 @@ def test_skip_gram_scores_loss_and_gradient() -> None:
         for p in model.parameters():
             p.zero_()
     close(cross_entropy(model(IDS), IDS), torch.full((4,), math.log(TINY.vocab), dtype=torch.float64))
-    assert model.vectors().shape == (TINY.vocab, TINY.width)
+    assert torch.equal(model.vectors(), model.centre.weight)  # W, the first layer
+
+
+@pytest.mark.system("skip-gram", "sum")
+def test_the_objective_is_the_sum_over_all_pairs() -> None:
+    """VOM 7.3.2: Σ log P(o | c) over the 10 pairs of the sentence, and so is its gradient."""
+    model = SkipGram(TINY).double()
+    centres, near = pairs(torch.tensor([0, 1, 2, 3, 0, 4]), 1)
+    w, context = model.centre.weight.detach(), model.context.weight.detach()
+    total, slope = torch.zeros((), dtype=torch.float64), torch.zeros_like(w)
+    for c, o in zip(centres.tolist(), near.tolist(), strict=True):
+        p = (context @ w[c]).softmax(0)
+        total, slope[c] = total + p[o].log(), slope[c] + context[o] - p @ context
+    found = -cross_entropy(model(centres), near).sum()
+    close(found, total)
+    close(torch.autograd.grad(found, model.centre.weight)[0], slope)
+    assert len(centres) == 10
 
 
 @pytest.mark.system("cbow")
@@ -54,6 +71,8 @@ def test_cbow_is_the_mean_of_the_context_and_with_one_word_skip_gram_reversed() 
         other.centre.weight.copy_(model.context.weight)
         other.context.weight.copy_(model.centre.weight)
     close(model(IDS[:, None]), other(IDS))
+    words = torch.tensor([[1, 2], [0, 5], [7, 7]])
+    close(model(near, words), model(near).gather(1, words))
     assert torch.equal(model.vectors(), model.centre.weight)  # DLN: the second layer
     assert torch.equal(model.first_layer(), model.context.weight)
     assert torch.autograd.gradcheck(

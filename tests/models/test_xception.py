@@ -50,6 +50,7 @@ def by_hand(w: dict[str, Tensor], x: Tensor, entry: int, middle: int) -> Tensor:
     return x.mean((2, 3)) @ w["head.weight"].T + w["head.bias"]
 
 
+@pytest.mark.system("mobilenet-and-xception", "xception")
 def test_equal_to_the_figure() -> None:
     torch.manual_seed(0)
     model, x = Xception(TINY).double(), TINY_INPUT().double()
@@ -61,6 +62,7 @@ def test_equal_to_the_figure() -> None:
     close(model.eval()(x), by_hand(model.state_dict(), x, 2, 2))
 
 
+@pytest.mark.system("mobilenet-and-xception", "make-up")
 def test_published_make_up() -> None:
     """36 convolutions: two plain ones at the start, then separable ones only, beside the 1×1 shortcuts."""
     with torch.device("meta"):
@@ -78,6 +80,7 @@ def test_published_make_up() -> None:
     assert all(m.depth.groups == m.depth.in_channels for m in separable)
 
 
+@pytest.mark.system("mobilenet-and-xception", "learn")
 def test_a_reduced_one_learns() -> None:
     torch.manual_seed(0)
     model = Xception(replace(TINY, channels=3, classes=4, stem=(8, 16), entry=(16, 32), exit=(32, 32, 64)))

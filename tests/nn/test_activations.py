@@ -89,7 +89,7 @@ def test_relu_module_has_slope_one_at_zero() -> None:
     assert slope(ReLU(), zero) == 1
     assert slope(ReLU(0.5), zero) == 0.5
     assert slope(nn.ReLU(), zero) == 0
-    with pytest.raises(ValueError, match="no slope of ReLU at 0"):
+    with pytest.raises(ValueError, match="not a slope of ReLU at 0"):
         ReLU(1.5)
 
 

@@ -17,6 +17,7 @@ def blobs() -> torch.Tensor:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "visual-tokens")
 def test_centres_are_means_of_what_is_nearest() -> None:
     x = blobs()
     book = Codebook.learn(x, 4, torch.Generator().manual_seed(1), steps=50)
@@ -29,6 +30,7 @@ def test_centres_are_means_of_what_is_nearest() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "visual-tokens")
 def test_as_good_as_scikit_learn() -> None:
     from sklearn.cluster import KMeans
 

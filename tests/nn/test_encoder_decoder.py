@@ -51,7 +51,7 @@ def test_is_torchs_layer() -> None:
     causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
     expected = theirs_of(ours)(y, memory, tgt_mask=causal, memory_key_padding_mask=~real)
     close(ours(y, memory, None, visible(real)), expected)
-    close(ours.aligned(y, memory, None, visible(real))[0], expected)
+    close(ours.forward_with_weights(y, memory, None, visible(real))[0], expected)
 
 
 @pytest.mark.system(BLOCK, "stack")

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from descend.losses.language import causal_lm_loss, token_losses
 from descend.losses.masked import masked_lm_loss
+from descend.models.gpt2 import GPT2, TINY
 from descend.nn.encoder import Encoder, EncoderBlock
-from descend.nn.heads import MaskedHead, Pipeline, Pooler, SpanHead
+from descend.nn.heads import MaskedHead, Pipeline, Pooler, SpanHead, TiedHead
 from descend.text.tokenizer import Tokenizer
 from tests.close import close
 
@@ -78,3 +79,26 @@ def test_shapes_of_the_heads() -> None:
     assert sum(p.numel() for p in span.parameters()) == 8 * 2 + 2
     linear = nn.Linear(8, 11)  # MF's own head
     assert sum(p.numel() for p in linear.parameters()) == 11 * 8 + 11
+
+
+@pytest.mark.system("lm-weight-tying", "bias", "storage")
+def test_a_tied_head_keeps_its_bias() -> None:
+    """MF 33.6 on the body of a GPT: E h + b, where E is one matrix whose gradient has both parts; it saves |V| d."""
+    torch.manual_seed(0)
+    body, head = GPT2(TINY).double(), TiedHead(61).double()
+    nn.init.normal_(head.bias)
+    tokens = torch.randint(61, (2, 7), generator=torch.Generator().manual_seed(0))
+
+    def logits(read: Tensor, write: Tensor) -> Tensor:
+        x = read[tokens] + body.wpe.weight[:7]
+        for block in body.h:
+            x = block(x)
+        return head(body.ln_f(x), write)
+
+    e = body.wte.weight
+    close(logits(e, e), body(tokens) + head.bias)
+    both = torch.autograd.grad(logits(e, e).square().mean(), [e, head.bias])
+    parts = [torch.autograd.grad(logits(*pair).square().mean(), e)[0] for pair in ((e, e.detach()), (e.detach(), e))]
+    close(both[0], parts[0] + parts[1])
+    close(both[1], 2 * logits(e, e).detach().mean((0, 1)) / 61)
+    assert sum(p.numel() for p in head.parameters()) == sum(p.numel() for p in nn.Linear(32, 61).parameters()) - 61 * 32

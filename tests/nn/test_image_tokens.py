@@ -12,6 +12,7 @@ from tests.close import close
 
 
 @pytest.mark.system("class-token")
+@pytest.mark.system("class-token", "token")
 def test_a_token_more_and_positions_for_all() -> None:
     torch.manual_seed(0)
     tokens, x = ImageTokens(3, 8, 4, 16), torch.randn(2, 3, 8, 8)
@@ -24,6 +25,7 @@ def test_a_token_more_and_positions_for_all() -> None:
 
 @pytest.mark.system("class-token")
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "tokens")
 def test_two_tokens() -> None:
     tokens, x = DistilledTokens(1, 8, 4, 16), torch.randn(2, 1, 8, 8)
     found = tokens(x)
@@ -33,7 +35,9 @@ def test_two_tokens() -> None:
 
 
 @pytest.mark.system("class-token")
+@pytest.mark.system("class-token", "order")
 @pytest.mark.system("vit")
+@pytest.mark.system("vit", "order")
 def test_without_positions_the_order_of_patches_does_not_matter() -> None:
     torch.manual_seed(0)
     tokens = ImageTokens(1, 12, 4, 16).double()

@@ -14,6 +14,7 @@ from tests.close import close
 
 
 @pytest.mark.system("patch-embedding")
+@pytest.mark.system("patch-embedding", "round-trip")
 @settings(max_examples=20, derandomize=True, deadline=None)
 @given(b=st.integers(1, 3), c=st.integers(1, 4), rows=st.integers(1, 4), columns=st.integers(1, 4), p=st.integers(1, 4))
 def test_there_and_back(b: int, c: int, rows: int, columns: int, p: int) -> None:
@@ -25,6 +26,7 @@ def test_there_and_back(b: int, c: int, rows: int, columns: int, p: int) -> None
 
 
 @pytest.mark.system("patch-embedding")
+@pytest.mark.system("patch-embedding", "round-trip")
 def test_a_patch_by_hand() -> None:
     """The patch in row 1, column 0 of a 4 x 6 image with two channels."""
     x = torch.arange(48.0).view(1, 2, 4, 6)
@@ -33,6 +35,7 @@ def test_a_patch_by_hand() -> None:
 
 
 @pytest.mark.system("patch-embedding")
+@pytest.mark.system("patch-embedding", "convolution")
 def test_linear_form_is_the_strided_convolution() -> None:
     torch.manual_seed(0)
     embed, x = PatchEmbedding(3, 5, 4).double(), torch.randn(2, 3, 8, 12, dtype=torch.float64)
@@ -43,6 +46,7 @@ def test_linear_form_is_the_strided_convolution() -> None:
 
 
 @pytest.mark.system("patch-embedding")
+@pytest.mark.system("patch-embedding", "sizes")
 def test_sizes_of_the_books() -> None:
     assert patchify(torch.empty(1, 3, 224, 224, device="meta"), 16).shape == (1, 196, 768)
     with torch.device("meta"):
@@ -51,6 +55,7 @@ def test_sizes_of_the_books() -> None:
 
 
 @pytest.mark.system("patch-embedding")
+@pytest.mark.system("patch-embedding", "refused")
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="patches of 16 x 16 do not tile an image of 224 x 230; resize or pad it"):
         patchify(torch.zeros(1, 3, 224, 230), 16)

@@ -47,6 +47,7 @@ def changed(before: dict[str, Tensor], net: nn.Module) -> set[str]:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "frozen")
 def test_what_is_frozen_stays_bit_for_bit_buffers_too() -> None:
     torch.manual_seed(0)
     net = Net()
@@ -75,6 +76,7 @@ def test_parts_by_name() -> None:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "head")
 def test_a_new_head() -> None:
     net = Net()
     new = replace_head(net, "head", 7)

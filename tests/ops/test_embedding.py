@@ -67,3 +67,14 @@ def test_a_number_without_a_row_is_named() -> None:
             with pytest.raises(ValueError, match=f"token {named} has no row: the embedding has rows 0..3"):
                 call(ids)
     assert lookup(torch.empty(0, dtype=torch.long), torch.zeros(4, 2)).shape == (0, 2)
+
+
+@pytest.mark.system(SLUG, "one-based")
+def test_tokens_counted_from_one() -> None:
+    """VOM 12: X = E[t, :] with t in 1..V is the row t − 1 here; t = 0 and t = V + 1 have no row."""
+    e, t = torch.randn(5, 3), torch.tensor([1, 5, 2])
+    found = lookup(t - 1, e)
+    assert torch.equal(found, torch.stack([e[0], e[4], e[1]]))
+    for wrong in (0, 6):
+        with pytest.raises(ValueError, match="has no row"):
+            lookup(torch.tensor([wrong]) - 1, e)

@@ -168,7 +168,7 @@ def test_one_group_is_layer_norm_and_single_channels_are_instance_norm() -> None
 @pytest.mark.system("group-norm")
 @pytest.mark.system("group-norm", "any-groups")
 def test_groups_must_divide_the_channels() -> None:
-    with pytest.raises(ValueError, match="6 channels do not make 4 equal groups"):
+    with pytest.raises(ValueError, match="6 channels do not divide into 4 equal groups"):
         group_norm(drawn(1, 6, 2, 2), 4)
 
 

@@ -44,6 +44,7 @@ def test_returns_are_the_sum_of_what_follows() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "advantages")
 def test_gae_is_the_sum_of_errors() -> None:
     r = rollout()
     delta = torch.empty_like(r["reward"])

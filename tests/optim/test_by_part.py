@@ -26,6 +26,7 @@ def move(model: nn.Module, rule: torch.optim.Optimizer) -> None:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "rates")
 def test_layer_wise_rates() -> None:
     model = net()
     parts = decay_rates(["0", "1"], rate=0.1, decay=0.5)
@@ -36,6 +37,7 @@ def test_layer_wise_rates() -> None:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "rates")
 def test_a_step_is_that_of_a_rule_for_each_part() -> None:
     ours, theirs = net(), net()
     rule = ByPart(SGD(lr=0.01, momentum=0.5, weight_decay=0.1), (Part("0", 0.1), Part("1", 0.5))).build(ours)
@@ -55,6 +57,7 @@ def test_a_step_is_that_of_a_rule_for_each_part() -> None:
 
 
 @pytest.mark.system("transfer-learning")
+@pytest.mark.system("transfer-learning", "thaw")
 def test_parts_begin_when_their_time_has_come_also_after_a_resume() -> None:
     model = net()
     parts = (*thaw_parts(decay_rates(["0", "1"], 0.5, 1.0), every=2), Part("2"))

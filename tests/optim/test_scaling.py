@@ -20,6 +20,7 @@ def problem(seed: int = 0) -> tuple[nn.Module, Tensor, Tensor]:
     return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1)), x, (x[:, :1] - x[:, 1:2]).tanh()
 
 
+@pytest.mark.system("mixed-precision", "scale")
 @pytest.mark.system(SLUG)
 def test_the_rule_is_that_of_gradscaler() -> None:
     """Twenty steps with overflows at some: the same weights, skipped steps and scales."""
@@ -51,6 +52,7 @@ def test_the_rule_is_that_of_gradscaler() -> None:
         assert a.isfinite().all()
 
 
+@pytest.mark.system("mixed-precision", "scale")
 @pytest.mark.system(SLUG)
 def test_the_scale_stops_growing_before_it_overflows_and_can_be_fixed() -> None:
     scaler = LossScaler(2.0**127, interval=1)
@@ -62,6 +64,7 @@ def test_the_scale_stops_growing_before_it_overflows_and_can_be_fixed() -> None:
     assert fixed.scale == 2.0**15
 
 
+@pytest.mark.system("mixed-precision", "underflow")
 @pytest.mark.system(SLUG)
 def test_what_survives_float16() -> None:
     """MF 11.3.2, erratum: 1e-3 to 1e-5 survive; 0 begins at 2⁻²⁵, and the scale moves that by 2¹⁵."""
@@ -75,6 +78,7 @@ def test_what_survives_float16() -> None:
         assert (through_half(edge, scale) == 0).tolist() == [True, True, False]
 
 
+@pytest.mark.system("mixed-precision", "underflow")
 @pytest.mark.system(SLUG)
 def test_gradients_that_underflow_without_a_scale_are_learned_from_with_it() -> None:
     """A loss so small that its gradients are lost in float16."""
@@ -91,6 +95,7 @@ def test_gradients_that_underflow_without_a_scale_are_learned_from_with_it() -> 
     close(moved[2.0**15], torch.full((1, 4), -1e-4), loosen=100)  # float16 has three digits
 
 
+@pytest.mark.system("mixed-precision", "scaled-in-float32")
 @pytest.mark.system(SLUG)
 def test_a_scaled_loss_is_float32() -> None:
     """MF 11.3.1: 2.0 · 2¹⁵ overflows in float16; here the product is made in float32."""
@@ -103,6 +108,7 @@ def test_a_scaled_loss_is_float32() -> None:
     assert w.grad.item() == 1.0
 
 
+@pytest.mark.system("mixed-precision", "master-weights")
 @pytest.mark.system(SLUG)
 def test_small_updates_add_up_in_the_master_weights() -> None:
     """VOM-B.68: 1 + 1e-4 is 1 in float16; a hundred such steps are 1.01 in the master copy, and in the module."""
@@ -120,6 +126,7 @@ def test_small_updates_add_up_in_the_master_weights() -> None:
     assert alone.weight.item() == 1.0
 
 
+@pytest.mark.system("mixed-precision", "training")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_training_ends_where_float32_does(dtype: torch.dtype) -> None:

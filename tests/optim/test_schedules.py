@@ -195,7 +195,7 @@ def test_plateau_is_torchs(scores: list[float], patience: int, higher: bool) -> 
     )
     for score in scores:
         theirs.step(score)
-        watch = rule.seen(watch, score, higher)
+        watch = rule.observe(watch, score, higher)
         assert watch.factor == pytest.approx(optimizer.param_groups[0]["lr"])
 
 
@@ -205,12 +205,12 @@ def test_a_cut_comes_after_the_patience_only() -> None:
     """MF-C.80 on mAP: larger is better; a gain of no more than the margin, and NaN, is no gain."""
     rule, watch, factors = Plateau(factor=0.1, patience=3), Watch(), []
     for score in (0.30, 0.31, 0.31, 0.25, 0.30, 0.31, 0.40, 0.1, 0.1):
-        watch = rule.seen(watch, score, higher=True)
+        watch = rule.observe(watch, score, higher=True)
         factors.append(watch.factor)
     assert factors == [1, 1, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.1]
-    assert rule.seen(Watch(0.3, 2), 0.35, True, margin=0.1).factor == 0.1
-    assert rule.seen(Watch(0.3, 2), 0.35, True).factor == 1
-    assert rule.seen(Watch(None, 0), math.nan, True) == Watch(None, 1)
+    assert rule.observe(Watch(0.3, 2), 0.35, True, margin=0.1).factor == 0.1
+    assert rule.observe(Watch(0.3, 2), 0.35, True).factor == 1
+    assert rule.observe(Watch(None, 0), math.nan, True) == Watch(None, 1)
     assert rule(5, 10) == Plateau(around=Cosine())(0, 10) == 1.0
 
 

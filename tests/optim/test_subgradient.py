@@ -31,7 +31,7 @@ def test_the_best_value_converges_where_a_constant_step_bounces() -> None:
         found[name] = trajectory(build, lambda t: t.abs().sum(), start, 500).losses
     assert found["shrinking"].min() < 3e-3
     assert found["shrinking"][-5:].max() < 0.01
-    assert found["constant"][10:].min() > 0.04  # 0.05 for ever
+    assert found["constant"][10:].min() > 0.04  # 0.05 forever
 
 
 @pytest.mark.system("subgradient-descent")

@@ -36,6 +36,7 @@ def shrink(recipe: Recipe) -> Recipe:
     return replace(recipe, loop=replace(recipe.loop, batch=min(recipe.loop.batch, 8)))
 
 
+@pytest.mark.system("training-loop", "one-loop")
 @pytest.mark.parametrize("name", recipes.names())
 def test_builds_what_it_says_and_resumes_to_the_bit(name: str) -> None:
     recipe = shrink(recipes.get(name))

@@ -13,6 +13,7 @@ from tests.close import close
 COLOURS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 
+@pytest.mark.system("semantic-segmentation-task", "colour-map")
 def test_inside_tinted_edges_whole_and_class_0_untouched() -> None:
     image = np.full((3, 4, 4), 0.4)
     mask = np.zeros((4, 4), int)
@@ -48,6 +49,7 @@ def test_what_does_not_fit_is_refused() -> None:
         overlay_mask(np.zeros((2, 2, 2)), np.zeros((2, 2)), COLOURS)
 
 
+@pytest.mark.system("semantic-segmentation-task", "colour-map")
 def test_the_exhibit_has_four_images_a_row_and_a_legend() -> None:
     content = {
         "images": np.random.default_rng(0).random((2, 3, 8, 8)),

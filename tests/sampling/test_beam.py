@@ -104,7 +104,7 @@ def test_stopping_early_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                 return super().step(tokens)
 
         if patient:
-            monkeypatch.setattr(Beam, "settled", lambda self: False)
+            monkeypatch.setattr(Beam, "is_settled", lambda self: False)
         found = []
         for seed in range(8):
             p = random_chain(6, seed, sharpness=3.0)
@@ -130,6 +130,7 @@ def test_batched_is_single(gpt2: GPT2) -> None:
 @pytest.mark.system("beam-search")
 @pytest.mark.system("beam-search", "transformers")
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "padding-and-beams")
 def test_the_cache_follows_the_beams(gpt2: GPT2) -> None:
     prompts = [[1, 2, 3, 4], [5]]
     with torch.no_grad():

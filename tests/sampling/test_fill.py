@@ -1,4 +1,4 @@
-"""Blanks are found and filled with the likeliest tokens."""
+"""Blanks are found and filled with the most likely tokens."""
 
 from __future__ import annotations
 

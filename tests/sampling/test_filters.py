@@ -138,7 +138,7 @@ def test_min_p_is_transformers(m: float) -> None:
 def test_top_k_comes_before_top_p() -> None:
     """The first two of FLAT, renormalised, are 0.53 and 0.47: one of them exceeds 0.52. Of all ten it takes five."""
     sampler = TokenSampler(top_k=2, top_p=0.52)
-    assert sampler.filtered(FLAT.log()).isfinite().sum() == 1
+    assert sampler.filter(FLAT.log()).isfinite().sum() == 1
     assert top_k(top_p(FLAT.log(), 0.52), 2).isfinite().sum() == 2
 
 

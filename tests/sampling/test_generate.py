@@ -48,6 +48,7 @@ def test_is_the_loop_of_the_books(gpt2: GPT2) -> None:
 @pytest.mark.system("autoregressive-generation")
 @pytest.mark.system("autoregressive-generation", "cache")
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "switchable")
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_cache_on_or_off_same_tokens(gpt2: GPT2, name: str) -> None:
     with torch.no_grad():

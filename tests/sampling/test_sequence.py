@@ -107,6 +107,20 @@ def test_costs_of_the_three_searches() -> None:
     assert costs == {"greedy": 3, "beam": 6, "exhaustive": 9}
 
 
+@pytest.mark.system("likelihood-trap", "traces")
+def test_the_trace_of_a_text_and_of_what_a_beam_writes() -> None:
+    """p of each token: the beam's product is its own log p, above that of any other text of the length."""
+    p = random_chain(5, seed=3, sharpness=1.0)
+    (found,) = (beam_search(chain(p), [[0]], beams=125, tokens=4)[0][:1],)
+    other = torch.tensor([[0, 4, 3, 2, 1]])
+    beam = torch.tensor([[0, *found[0].tokens]])
+    traces = [token_log_probabilities(p.log()[text[:, :-1]], text[:, 1:])[0] for text in (beam, other)]
+    assert [len(trace) for trace in traces] == [4, 4]
+    close(traces[1].exp(), torch.stack([p[0, 4], p[4, 3], p[3, 2], p[2, 1]]))
+    close(traces[0].sum(), torch.tensor(found[0].log_p, dtype=torch.float64))
+    assert traces[0].sum() > traces[1].sum()
+
+
 def test_what_it_refuses() -> None:
     with pytest.raises(Mistake, match="one prompt, not 2"):
         exhaustive_search(chain(random_chain(3, 0)), [[0], [1]], 2)

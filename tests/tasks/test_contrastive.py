@@ -27,6 +27,7 @@ def clip() -> Clip:
 
 
 @pytest.mark.system("clip")
+@pytest.mark.system("clip", "temperature")
 @pytest.mark.system("clip-contrastive-loss")
 def test_the_loss_is_the_mean_over_pairs_and_the_scale_is_bounded() -> None:
     model, b = clip(), batch()
@@ -56,6 +57,7 @@ def test_scores_are_per_pair_and_twins_count() -> None:
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "nearest-text")
 def test_images_are_named_by_the_nearest_prompts() -> None:
     model, b = clip(), batch()
     prompts = batch(6)["tokens"].view(3, 2, 6)

@@ -20,6 +20,7 @@ def parts() -> tuple[Distill, dict[str, torch.Tensor]]:
 
 
 @pytest.mark.system("deit")
+@pytest.mark.system("deit", "training")
 def test_the_loss_and_a_teacher_that_stays() -> None:
     task, batch = parts()
     task.train()

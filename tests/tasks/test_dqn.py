@@ -53,6 +53,7 @@ def step(task: DQN, batch: dict[str, Tensor], lr: float = 0.1) -> None:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "target")
 def test_loss_is_the_mean_square_of_the_one_step_error() -> None:
     """Row by row: only termination stops the bootstrap, a time limit does not; the target is that of θ⁻."""
     task, batch = make(), transitions()
@@ -66,6 +67,7 @@ def test_loss_is_the_mean_square_of_the_one_step_error() -> None:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "no-gradient")
 def test_the_target_carries_no_gradient() -> None:
     """The gradient is that of a regression on a constant y, and nothing reaches θ⁻, even where θ⁻ = θ."""
     task, batch = make(), transitions()
@@ -86,6 +88,7 @@ def equal(a: nn.Module, b: nn.Module) -> bool:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "hard")
 def test_hard_target_is_equal_after_c_moves_and_frozen_between() -> None:
     task = make(Hard(every=3))
     before = copy.deepcopy(task.target)
@@ -100,6 +103,7 @@ def test_hard_target_is_equal_after_c_moves_and_frozen_between() -> None:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "soft")
 def test_soft_target_is_a_running_mean() -> None:
     task = make(Soft(tau=0.25))
     expected = [p.clone() for p in task.target.parameters()]
@@ -133,6 +137,7 @@ def known_process() -> Iterator[tuple[int, int, int, float]]:
 
 
 @pytest.mark.system("dqn")
+@pytest.mark.system("dqn", "optimum")
 def test_finds_the_optimum_of_a_known_process() -> None:
     """On one-hot states, from sampled transitions alone, Q becomes the recomputed Q* of S940-9.1-bellman."""
     s, a, following, reward = (torch.tensor(column) for column in zip(*known_process(), strict=True))

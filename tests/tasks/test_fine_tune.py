@@ -117,23 +117,24 @@ def test_pairs_are_classified_with_their_segments() -> None:
 @pytest.mark.system("bert")
 @pytest.mark.system("bert", "fine-tuned")
 @pytest.mark.system("mlm")
-def test_a_pre_trained_encoder_beats_a_new_one() -> None:
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_pre_trained_encoder_beats_a_new_one(seed: int) -> None:
     """Few labelled texts of three words a topic; the test texts have none of those words, but pre-training saw them."""
     corrupt = Corruption(Masking(), VOCAB, MASK, (PAD, CLS, SEP, MASK))
-    torch.manual_seed(0)
+    torch.manual_seed(10 * seed)
     source = BertForMaskedLM(CONFIG)
-    stream = Dynamic(Shuffled({"x": texts(256, 9, 0)[0]}, 32, 1), corrupt, 1)
+    stream = Dynamic(Shuffled({"x": texts(256, 9, seed)[0]}, 32, 1 + seed), corrupt, 1 + seed)
     train(MaskedLanguage(source), (next(stream) for _ in range(90)), lr=5e-3)
     few, topic = texts(24, 9, 5, range(3))
     test, right = texts(300, 9, 6, range(3, 12))
     accuracy = {}
     for start in ("pre-trained", "new"):
-        torch.manual_seed(1)
+        torch.manual_seed(10 * seed + 1)
         task = ClassifyText(BertForSequenceClassification(CONFIG))
         if start == "pre-trained":
             take_over(task.model, source, ("embed", "encoder"))
         train(task, ({"x": few, "y": topic} for _ in range(25)), lr=1e-3)
         with torch.no_grad():
             accuracy[start] = float(task.eval().score({"x": test, "y": right})["accuracy"].mean())
-    assert accuracy["pre-trained"] > 0.9
-    assert accuracy["new"] < 0.7
+    assert accuracy["pre-trained"] > 0.65  # one of the three seeds leaves two topics in one, the others none
+    assert accuracy["new"] < 0.45

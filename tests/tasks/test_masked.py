@@ -93,7 +93,6 @@ def stream(steps: int, seed: int) -> Iterator[dict[str, Tensor]]:
     return (next(inner) for _ in range(steps))
 
 
-@pytest.mark.system("bert", "unigram")
 @pytest.mark.system("mlm")
 @pytest.mark.system("mlm", "frequency")
 @pytest.mark.system("roberta")
@@ -125,7 +124,7 @@ def test_learns_to_read_the_context() -> None:
 @pytest.mark.system("next-sentence-prediction")
 @pytest.mark.system("next-sentence-prediction", "joint")
 @pytest.mark.system("bert")
-@pytest.mark.system("bert", "joint")
+@pytest.mark.system("bert", "joint", "unigram")
 def test_joint_pre_training_lowers_both_losses() -> None:
     torch.manual_seed(0)
     task = MaskedAndNext(BertForPreTraining(CONFIG))
@@ -134,5 +133,40 @@ def test_joint_pre_training_lowers_both_losses() -> None:
     with torch.no_grad():
         after = {k: float(v.mean()) for k, v in task.eval().score(pairs(200, 999)).items()}
     assert after["loss"] < before["loss"] - 0.5
+    assert after["loss"] < math.log(36) - 0.3  # the entropy of 36 equally frequent words
     assert after["next_loss"] < before["next_loss"] - 0.25
     assert after["next_accuracy"] > 0.8
+
+
+@pytest.mark.system("next-sentence-prediction", "first-token")
+def test_the_answer_is_read_from_the_first_token() -> None:
+    """DLN says that the output at [CLS] is not used in pre-training; without it there is nothing to answer from."""
+    torch.manual_seed(0)
+    b, model = pairs(5, 0), BertForPreTraining(CONFIG).eval()
+    hidden = model.hidden(b["x"], None, b["segments"]).detach().requires_grad_()
+    close(model(b["x"], None, b["segments"])[1], model.follows(model.pooler(hidden)))
+    F.cross_entropy(model.follows(model.pooler(hidden)), b["follows"]).backward()
+    assert hidden.grad is not None
+    assert hidden.grad[:, 0].abs().amin(1).max() > 0
+    assert not hidden.grad[:, 1:].any()
+
+
+@pytest.mark.system("next-sentence-prediction", "bag-of-words")
+def test_counted_words_solve_pairs_of_separable_topics() -> None:
+    """VOM 13.3.2: nothing about order or coherence is needed; the topics of both halves, counted, are enough."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(2 * VOCAB, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+
+    def counted(n: int, seed: int) -> tuple[Tensor, Tensor]:
+        b = pairs(n, seed)
+        halves = [F.one_hot(half, VOCAB).sum(1).float() for half in (b["y"][:, 1:7], b["y"][:, 8:])]
+        return torch.cat(halves, dim=1), b["follows"]
+
+    optimizer = torch.optim.Adam(net.parameters(), 0.01)
+    for step in range(120):
+        x, y = counted(64, 2 * step)
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    x, y = counted(500, 9999)
+    assert (net(x).argmax(1) == y).float().mean() > 0.95

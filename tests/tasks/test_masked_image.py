@@ -20,6 +20,7 @@ def parts() -> tuple[MaskedImage, dict[str, torch.Tensor]]:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "hidden-only")
 def test_loss_on_hidden_patches_only() -> None:
     task, batch = parts()
     logits = task.model(batch["x"], batch["hide"])
@@ -32,6 +33,7 @@ def test_loss_on_hidden_patches_only() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "not-seen")
 def test_what_is_hidden_is_not_seen() -> None:
     task, batch = parts()
     patches = patchify(batch["x"], 2)

@@ -67,6 +67,7 @@ def advantages(task: PPO, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "advantages")
 def test_advantages_bootstrap_through_time_limits() -> None:
     task, batch = make(), rollout()
     assert batch["truncated"].any()
@@ -79,6 +80,7 @@ def test_advantages_bootstrap_through_time_limits() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "policy-gradient")
 def test_the_first_gradient_is_the_policy_gradient() -> None:
     """Before any step r = 1: ∇ = −E[A ∇log π] + c_v E[(V − G) ∇V] − c_e ∇E[H]."""
     numbers = Proximal(gamma=0.9, lam=0.8, epochs=1, minibatches=1, value=0.7, entropy=0.3)
@@ -121,6 +123,7 @@ def orders(draw: int, seed: int = 0) -> list[list[float]]:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "epochs")
 def test_every_epoch_visits_every_step_once() -> None:
     """And every minibatch sees each of the four environments equally often (10 steps in minibatches of 3, 3, 2, 2)."""
     asked = orders(draw=0)
@@ -181,6 +184,7 @@ def learn(task: PPO, reward: Callable[[Tensor], Tensor], rounds: int, lr: float)
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "discrete")
 def test_learns_which_action_pays() -> None:
     torch.manual_seed(0)
     pays = torch.tensor([0.0, 1.0, 0.2])
@@ -194,6 +198,7 @@ def test_learns_which_action_pays() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "continuous")
 def test_learns_a_continuous_action() -> None:
     """Reward −|a − (0.5, −1)|²: the mean goes to the best action and the spread shrinks."""
     torch.manual_seed(0)
@@ -208,6 +213,7 @@ def test_learns_a_continuous_action() -> None:
 
 
 @pytest.mark.system("ppo")
+@pytest.mark.system("ppo", "epochs")
 def test_what_is_told_beside_the_loss() -> None:
     """Before the first step nothing has moved; after large ones the KL and the clipped share have."""
     task, batch = make(Proximal(epochs=6, minibatches=1, entropy=0.01)), rollout()

@@ -36,6 +36,7 @@ def cut(whole: dict[str, Tensor], *sizes: int) -> list[dict[str, Tensor]]:
     return [{name: pieces[i] for name, pieces in parts.items()} for i in range(len(sizes))]
 
 
+@pytest.mark.system("semantic-segmentation-task", "scores")
 @torch.no_grad()
 def test_mean_iou_is_that_of_all_pixels_for_any_batching() -> None:
     one, whole = task(), batch()
@@ -73,6 +74,7 @@ def test_a_model_without_padding_answers_for_the_middle() -> None:
 
 
 @pytest.mark.system("unet")
+@pytest.mark.system("unet", "few-images")
 def test_a_few_images_are_learnt() -> None:
     """Six images of cells: round, bright or dark, on a mottled ground."""
     made = one_object(6, 32, generator(3), [("circle", colour) for colour in COLOURS])

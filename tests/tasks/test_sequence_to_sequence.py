@@ -158,7 +158,7 @@ def test_the_words_of_the_first_pass_are_read_by_the_second() -> None:
     own = model(given["x"], shift_right(given["y"], START), given["x"] != PAD).argmax(-1)
     expected = task.loss(given, shift_right(own, START))
     close(loss_of(task, given), expected)
-    assert task.state_dict()["step"] == 2  # saved with the task, so a resume goes on
+    assert task.state_dict()["step"] == 2  # saved with the task, so that a resume continues
 
 
 @pytest.mark.system(SAMPLING, "schedules")

@@ -42,6 +42,7 @@ def test_what_is_minimised_is_the_mean_of_what_is_scored(name: str) -> None:
 
 
 @pytest.mark.system("gradient-accumulation")
+@pytest.mark.system("gradient-accumulation", "large-batch")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("accumulate", [2, 4])
 def test_micro_batches_are_the_batch(name: str, accumulate: int) -> None:
@@ -65,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+@pytest.mark.system("pathways-training", "every-task")
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ONE_PROCESS])
 def test_two_processes_are_one(folder: Path, name: str) -> None:
     found = load_file(folder / f"{name}.safetensors")

@@ -1,4 +1,4 @@
-"""Truncated BPTT as a task: the state goes on, the gradient does not, and a resume is exact."""
+"""Truncated BPTT as a task: the state is carried on, the gradient is not, and a resume is exact."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from descend.text.tokenizer import Tokenizer
 
 
 def inputs(longest: int = 12) -> Inputs:
-    return Inputs.extended(Tokenizer.characters("abcdefgh"), longest)
+    return Inputs.extend(Tokenizer.characters("abcdefgh"), longest)
 
 
 @pytest.mark.system("padding-mask", "collate")

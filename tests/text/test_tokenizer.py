@@ -84,3 +84,17 @@ def test_the_first_number_beyond_the_vocabulary_is_refused() -> None:
     assert BPE.decode([BPE.vocab - 1])
     with pytest.raises(Mistake, match=f"token {BPE.vocab} is unknown"):
         BPE.decode([0, BPE.vocab])
+
+
+@pytest.mark.system("byte-level-bpe", "categories")
+def test_no_token_joins_letters_with_digits_or_punctuation() -> None:
+    """However often "dog1!" occurs; a space may begin a token."""
+    tokenizer = Tokenizer.bpe("dog1! dog2? cat1! " * 50, 330)
+    kinds = set()
+    for token in range(tokenizer.vocab):
+        text = tokenizer.decode([token])
+        kind = {"letter" if c.isalpha() else "digit" if c.isdigit() else "mark" for c in text.removeprefix(" ")}
+        assert len(kind - {"mark"}) + ("mark" in kind) <= 1 or text == "<|endoftext|>", text
+        kinds |= kind if len(text) > 1 else set()
+    assert "letter" in kinds
+    assert tokenizer.encode("dog1!") == [t for part in ("dog", "1", "!") for t in tokenizer.encode(part)]

@@ -176,5 +176,5 @@ def test_mistakes_name_the_fix(tmp_path: Path) -> None:
 def test_the_smallest_vocabulary_beside_the_bytes_and_the_end() -> None:
     assert space_for(259, "it") == 2
     assert space_for(300, "it") == 43
-    with pytest.raises(Mistake, match=r"--data\.vocab 258: it keeps 257 places"):
+    with pytest.raises(Mistake, match=r"--data\.vocab 258: it reserves 257 tokens"):
         space_for(258, "it")

@@ -16,6 +16,7 @@ from torch import Tensor
 from descend.errors import Mistake
 from descend.models.mlp import MLP, MLPConfig
 from descend.text import bags
+from descend.text.bpe import BPE, words_with_space
 from descend.text.levels import compare
 from descend.text.ngrams import ngrams, possible, unseen
 from descend.text.special import batch, decode_rows, frame_tokens, pad_rows, text_matrix
@@ -47,7 +48,7 @@ def test_one_hot_words_are_orthogonal_equidistant_and_come_back() -> None:
     close(torch.cdist(x, x), math.sqrt(2) * (1 - torch.eye(4)))
     assert vocabulary.from_one_hot(x) == ["king", "queen", "the", "<unk>"]
     assert x.shape[1] == vocabulary.size == 5
-    with pytest.raises(Mistake, match="number 7 is no word"):
+    with pytest.raises(Mistake, match="number 7 is not a word"):
         vocabulary.decode([7])
     with pytest.raises(Mistake, match="vocabulary would be empty"):
         Vocabulary.learn(["a"], least=2)
@@ -184,6 +185,35 @@ def test_a_classifier_of_bags_learns_but_cannot_see_order() -> None:
     assert vectorizer(GOOD).tolist() != vectorizer(BAD).tolist()
 
 
+@pytest.mark.system("text-vectorization-pipeline", "pieces")
+def test_a_pipeline_of_pieces_knows_new_words() -> None:
+    """DLD 6.5: byte pair encoding to generate; the same steps, another cut, and nothing is <unk>."""
+    corpus = ["Low lower lowest", "new newer newest"]
+    learned = BPE.learn(words_with_space(" ".join(corpus).lower()), 12)
+
+    def cut(text: str) -> list[str]:
+        return [piece for word in words_with_space(text) for piece in learned.cut(word)]
+
+    by_words = Vectorizer().learn(corpus)
+    by_pieces = Vectorizer((lower_case,), cut, (), Vocabulary(learned.vocabulary))
+    new = "Newest LOW slower"
+    assert by_words.vocabulary.unknown in by_words(new).tolist()
+    ids = by_pieces(new)
+    assert by_pieces.vocabulary.unknown not in ids.tolist()
+    assert "".join(by_pieces.vocabulary.decode(ids)) == "newest low slower"
+    assert torch.equal(ids, by_pieces(new))
+
+
+@pytest.mark.system("bag-of-words", "semantics")
+def test_like_words_are_no_nearer_in_bags() -> None:
+    """ "cat" is as far from "kitten" as from "democracy"."""
+    vectorizer = Vectorizer().learn(["cat kitten democracy sat"])
+    ids = [vectorizer(text) for text in ("cat sat", "kitten sat", "democracy sat")]
+    x = bags.counts(ids, vectorizer.vocabulary.size)
+    distance = torch.cdist(x, x)
+    close(distance, math.sqrt(2) * (1 - torch.eye(3)))
+
+
 SPECIALS = Tokenizer.learn("the cat sat on the mat", "plain-bpe", 290).with_specials(
     {"pad_token": "<pad>", "cls_token": "<cls>", "sep_token": "<sep>", "mask_token": "<mask>"}
 )
@@ -220,7 +250,7 @@ def test_text_becomes_rows_of_the_table_with_any_tokenizer(kind: str) -> None:
 
 @pytest.mark.system("special-tokens-to-matrix")
 def test_padding_mistakes() -> None:
-    with pytest.raises(Mistake, match="no padding; add it with with_specials"):
+    with pytest.raises(Mistake, match="no padding token; add one with with_specials"):
         batch(Tokenizer.bpe("cat", 260), ["cat"])
     with pytest.raises(Mistake, match="no text in the batch"):
         pad_rows([], 0)

@@ -44,6 +44,7 @@ def counted(call: object) -> int:
     return counter.get_total_flops()
 
 
+@pytest.mark.system("sequence-architecture-comparison", "counts")
 @pytest.mark.system(SLUG, "counts", "head-factor")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(("n", "d"), [(16, 8), (40, 12)])
@@ -156,14 +157,18 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.system(SLUG, "time")
+@pytest.mark.system("linear-attention", "cost")
 @pytest.mark.usefixtures("one_thread")
 def test_exponents_of_the_time() -> None:
     """Wide bands, because a shared machine is no clock: 2 and 1 are far enough apart."""
     sizes = [512, 1024, 2048]
     inputs = [torch.randn(3, 1, t, 1, 128).unbind() for t in sizes]
-    slow, fast = (fit_exponent(sizes, [seconds(lambda x=x, c=c: c(*x)) for x in inputs]) for c in (full, near))
-    assert 1.6 < slow < 2.6
-    assert 0.5 < fast < 1.4
+    slopes = [
+        fit_exponent(sizes, [seconds(lambda x=x, c=call: c(*x)) for x in inputs])
+        for call in (full, near, linear_attend)
+    ]
+    assert 1.6 < slopes[0] < 2.6
+    assert 0.5 < min(slopes[1:]) <= max(slopes[1:]) < 1.4
 
 
 @pytest.mark.system("multi-head-attention", "cost-parity")

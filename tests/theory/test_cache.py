@@ -49,6 +49,7 @@ def test_groups() -> None:
 
 
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "cost")
 @pytest.mark.parametrize("tokens", [1, 2, 7, 50])
 def test_products_are_those_of_the_masks(tokens: int) -> None:
     """Counted in the masks themselves, for every length up to the last."""

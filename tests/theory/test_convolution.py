@@ -34,6 +34,8 @@ from tests.close import close
 SIZES, FIELD, SEPARABLE = "padding-and-stride-arithmetic", "receptive-field", "depthwise-separable-convolution"
 
 
+@pytest.mark.system("padding-and-stride-arithmetic", "size")
+@pytest.mark.system("convolution-and-cross-correlation", "length")
 @pytest.mark.system(SIZES)
 def test_floor_is_torchs_size() -> None:
     for n, k, p, s, d in itertools.product((7, 8, 11), (1, 2, 3), (0, 1, 2), (1, 2, 3), (1, 2, 3)):
@@ -43,6 +45,7 @@ def test_floor_is_torchs_size() -> None:
         assert transposed_size(n, k, min(p, k - 1), s) == up.shape[-1]
 
 
+@pytest.mark.system("padding-and-stride-arithmetic", "refused")
 @pytest.mark.system(SIZES)
 def test_the_book_refuses_what_torch_floors() -> None:
     """DLN: 7 pixels, K = 3: strides 1 and 2 fit, stride 3 gives 2.33 and needs padding 1."""
@@ -61,6 +64,7 @@ def test_the_book_refuses_what_torch_floors() -> None:
         output_size(3, 5)
 
 
+@pytest.mark.system("padding-and-stride-arithmetic", "same")
 @pytest.mark.system(SIZES)
 def test_same_padding_keeps_the_size() -> None:
     for k, d in itertools.product((1, 3, 5, 7), (1, 2, 3)):
@@ -69,8 +73,11 @@ def test_same_padding_keeps_the_size() -> None:
         same_padding(4)
 
 
+@pytest.mark.system("cnn-inductive-biases", "dense-cost")
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "parameters", "flops")
 @pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system("grouped-and-depthwise-convolution", "weights")
 @pytest.mark.system(SEPARABLE)
 def test_counts_are_the_layers_own() -> None:
     for c_in, c_out, kernel, groups in ((3, 6, (5, 5), 1), (8, 12, (3, 1), 4), (6, 6, (3, 3), 6), (4, 2, (1, 1), 1)):
@@ -83,12 +90,14 @@ def test_counts_are_the_layers_own() -> None:
 
 
 @pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system("grouped-and-depthwise-convolution", "erratum")
 def test_erratum_of_the_depthwise_saving() -> None:
     """MF prints C_out / C_in, which is 1 for 64 and 64; the weights fall by C_out = 64."""
     full, depthwise = conv_weights(64, 64, (3, 3)), conv_weights(64, 64, (3, 3), groups=64)
     assert full / depthwise == 64
 
 
+@pytest.mark.system("depthwise-separable-convolution", "share")
 @pytest.mark.system(SEPARABLE)
 def test_remaining_share_is_exact() -> None:
     """1/C_out + 1/K², for any C_in and any image."""
@@ -96,6 +105,7 @@ def test_remaining_share_is_exact() -> None:
         close(separable_macs(c_in, c_out, (k, k), (side, side)).remaining, remaining_share(c_out, k))
 
 
+@pytest.mark.system("receptive-field", "calculator")
 @pytest.mark.system(FIELD)
 def test_receptive_fields() -> None:
     """DLN: 3, 5, 7, .., 21 for 3×3; downsampling makes it grow faster."""
@@ -105,11 +115,12 @@ def test_receptive_fields() -> None:
     assert receptive_field([(3, 1, 0, 1), (3, 1, 0, 2), (3, 1, 0, 4)]).size == 15
     assert [layers_needed(d, 3) for d in (1, 3, 5, 10)] == [1, 3, 5, 10]
     assert layers_needed(5, 5) == 3
-    assert Field(3, 2, -1).joined(Field(7, 2, 0)) == Field(8, 2, -1)
+    assert Field(3, 2, -1).join(Field(7, 2, 0)) == Field(8, 2, -1)
     with pytest.raises(ValueError, match="jumps 1 and 2"):
-        Field().joined(Field(3, 2))
+        Field().join(Field(3, 2))
 
 
+@pytest.mark.system("receptive-field", "small-filters")
 @pytest.mark.system(FIELD)
 def test_small_filters_stacked() -> None:
     """DLN-A.167: five 3×3 layers see 11×11 with 45 C² weights against 121 C², and five nonlinearities for one."""
@@ -120,6 +131,7 @@ def test_small_filters_stacked() -> None:
     assert small.flops / large.flops == 45 / 121
 
 
+@pytest.mark.system("receptive-field", "calculator", "measured")
 @pytest.mark.system(FIELD)
 def test_start_and_jump_place_the_field() -> None:
     """Output i depends on exactly the pixels start + i · jump .. + size − 1."""

@@ -42,6 +42,7 @@ def torch_count(model: nn.Module, x: Tensor) -> int:
 
 @pytest.mark.system("receptive-field")
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "flops")
 def test_flops_and_parameters_are_torchs() -> None:
     attention = nn.Sequential(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), nn.Linear(16, 3)).train()
     for model, x in ((Branches(), torch.zeros(2, 3, 33, 40)), (attention, torch.zeros(2, 7, 16))):
@@ -55,6 +56,7 @@ def test_flops_and_parameters_are_torchs() -> None:
 
 
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "resnet-50")
 def test_published_total_of_resnet_50() -> None:
     """MF-C.3: 4,089,184,256 multiplications at 224 pixels, 8,178,368,512 FLOPs; on the meta device nothing is run."""
     from transformers import ResNetConfig, ResNetForImageClassification
@@ -68,6 +70,7 @@ def test_published_total_of_resnet_50() -> None:
 
 
 @pytest.mark.system("receptive-field")
+@pytest.mark.system("receptive-field", "measured")
 def test_computed_field_is_the_measured_one() -> None:
     torch.manual_seed(0)
     model = Branches().double().eval()
@@ -79,6 +82,7 @@ def test_computed_field_is_the_measured_one() -> None:
 
 
 @pytest.mark.system("receptive-field")
+@pytest.mark.system("receptive-field", "everything")
 def test_what_sees_everything_says_so() -> None:
     def field(*modules: nn.Module) -> str:
         return layers(nn.Sequential(nn.Conv2d(2, 4, 3), *modules), torch.zeros(1, 2, 8, 8)).layers[-1].field
@@ -124,6 +128,7 @@ def test_field_of_a_vector_is_refused() -> None:
 
 
 @pytest.mark.system("receptive-field")
+@pytest.mark.system("receptive-field", "depth-needed")
 def test_far_pixels_meet_only_deep_in_a_convolutional_network() -> None:
     """S940-DLD.185: a label that depends on a pixel 6 away is out of reach of 5 layers of 3×3; 6 layers, or one layer
     of attention, see it."""
@@ -142,6 +147,44 @@ def test_far_pixels_meet_only_deep_in_a_convolutional_network() -> None:
     tokens = (z[:, :, 0].mT for z in (x, far))
     ours, theirs = (attention(z, z, z, need_weights=False)[0][0, 7] for z in tokens)
     assert not torch.equal(ours, theirs)
+
+
+class Glance(nn.Module):
+    """One layer of attention over ten numbers with learned positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.positions = nn.Linear(1, 24), nn.Parameter(torch.randn(10, 24) / 2)
+        self.attention, self.out = nn.MultiheadAttention(24, 1, batch_first=True), nn.Linear(24, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embed(x.mT) + self.positions
+        y: Tensor = self.out(self.attention(h, h, h, need_weights=False)[0])
+        return y.mT
+
+
+@pytest.mark.system("receptive-field")
+@pytest.mark.system("receptive-field", "long-range-task")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_attention_learns_what_lies_beyond_the_field(seed: int) -> None:
+    """S940-DLD.185, trained: say ten numbers backwards. Three layers of 3 see 3 to each side: the ends stay unknown."""
+    torch.manual_seed(seed)
+    convs = (nn.Conv1d(1, 24, 3, padding=1), nn.ReLU(), nn.Conv1d(24, 24, 3, padding=1), nn.ReLU())
+    models = {"attention": Glance(), "convolutions": nn.Sequential(*convs, nn.Conv1d(24, 1, 3, padding=1))}
+    errors = {}
+    for name, model in models.items():
+        rule = torch.optim.Adam(model.parameters(), 1e-2)
+        for _ in range(150):
+            x = torch.randn(64, 1, 10)
+            rule.zero_grad()
+            (model(x) - x.flip(-1)).square().mean().backward()
+            rule.step()
+        with torch.no_grad():
+            x = torch.randn(500, 1, 10)
+            errors[name] = (model(x) - x.flip(-1)).square().mean((0, 1))
+    assert errors["attention"].max() < 0.05
+    far = [0, 1, 2, 7, 8, 9]  # 5 and more away; the numbers have variance 1
+    assert errors["convolutions"][far].min() > 0.8
 
 
 def test_weighty_layers_alone() -> None:

@@ -17,6 +17,7 @@ def stack(n: int, d: int) -> tuple[list[torch.Tensor], torch.Tensor]:
 
 
 @pytest.mark.system("residual-stack-analysis")
+@pytest.mark.system("residual-stack-analysis", "paths")
 @settings(max_examples=10, derandomize=True, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 4))
 def test_the_stack_is_the_sum_of_its_paths(n: int, d: int) -> None:
@@ -31,6 +32,7 @@ def test_the_stack_is_the_sum_of_its_paths(n: int, d: int) -> None:
 
 
 @pytest.mark.system("residual-stack-analysis")
+@pytest.mark.system("residual-stack-analysis", "deletion", "recurrence")
 def test_deletion_and_tied_weights() -> None:
     """Without block 2 the paths that avoid it are left; tied weights are an unrolled recurrence, (I + F)ⁿ."""
     blocks, x = stack(5, 3)

@@ -46,5 +46,5 @@ def test_years_of_publication() -> None:
 def test_by_kind() -> None:
     assert [v.name for v in of_kind("decoder")] == ["GPT", "PaLM", "LLaMA"]
     assert [v.name for v in of_kind("encoder-decoder")] == ["Transformer", "T5"]
-    with pytest.raises(ValueError, match="no kind of transformer"):
+    with pytest.raises(ValueError, match="not a kind of transformer"):
         of_kind("recurrent")

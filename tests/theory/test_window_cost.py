@@ -12,6 +12,7 @@ from descend.theory.window_cost import attention_macs, stages, swin_macs, window
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "erratum")
 @pytest.mark.parametrize(("height", "width", "window"), [(8, 12, 4), (7, 10, 4), (6, 6, 6)])
 def test_pairs_are_those_of_the_mask(height: int, width: int, window: int) -> None:
     """Each position has M² keys (MF's erratum compares them with N², the total), on a map padded to whole windows."""
@@ -22,7 +23,9 @@ def test_pairs_are_those_of_the_mask(height: int, width: int, window: int) -> No
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "erratum")
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "cost")
 def test_windows_are_linear_in_the_size_of_the_map() -> None:
     assert window_macs(112, 56, 96, 7) == 2 * window_macs(56, 56, 96, 7)
     assert attention_macs(112, 56, 96) > 3.5 * attention_macs(56, 56, 96)
@@ -31,6 +34,7 @@ def test_windows_are_linear_in_the_size_of_the_map() -> None:
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "cost")
 @pytest.mark.parametrize("size", [(224, 224), (224, 448)])
 def test_multiplications_of_swin_t_are_those_of_the_model(size: tuple[int, int]) -> None:
     """4.49 GMACs at 224, counted by torch on the model itself. (With padding the model saves its output products.)"""
@@ -40,6 +44,7 @@ def test_multiplications_of_swin_t_are_those_of_the_model(size: tuple[int, int])
 
 
 @pytest.mark.system("swin")
+@pytest.mark.system("swin", "stages")
 def test_stages_of_swin_t() -> None:
     found = stages(224, 224, 96, (2, 2, 6, 2), 7)
     known = [(56, 96, 64), (28, 192, 16), (14, 384, 4), (7, 768, 1)]

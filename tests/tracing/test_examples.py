@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import pytest
 import torch
 
 from descend.catalog.systems import examples
+from descend.ops.backward.recurrent import states
+from descend.ops.recurrent import RNN
 from descend.tracing.examples import EXAMPLES
 from descend.tracing.result import Trace, make_trace
 from tests.close import close
@@ -105,3 +108,29 @@ def test_convolution_of_dld() -> None:
     same(t.jacobian("y", "image"), "DLD-4.3-toeplitz", "T")
     toeplitz = torch.tensor(examples()["DLD-4.3-toeplitz"].recomputed["T"], dtype=torch.float64)
     close(t.adjoint("x"), toeplitz.T @ t.value("y").flatten())
+
+
+def unrolled(x1: torch.Tensor, x2: torch.Tensor, x3: torch.Tensor, Wh: torch.Tensor, Wx: torch.Tensor) -> torch.Tensor:
+    h1 = (Wx @ x1).tanh()
+    h2 = (Wh @ h1 + Wx @ x2).tanh()
+    h3 = (Wh @ h2 + Wx @ x3).tanh()
+    loss = h3.sum()
+    return loss
+
+
+@pytest.mark.system("rnn-unfolding", "graph")
+def test_an_unrolled_net() -> None:
+    """Every step is a node with its value and adjoint; the adjoint of W_hh has a part of each step."""
+    random = torch.Generator().manual_seed(0)
+    x = [torch.randn(2, generator=random, dtype=torch.float64) for _ in range(3)]
+    w_h, w_x = (torch.randn(3, n, generator=random, dtype=torch.float64) for n in (3, 2))
+    t = make_trace(unrolled, [*x, w_h, w_x])
+    h = states(torch.stack(x), torch.zeros(3).double(), RNN(w_h, w_x, torch.zeros(3).double()))
+    for name, state in zip(("h1", "h2", "h3"), h, strict=True):
+        close(t.value(name), state)
+    slopes = 1 - h.square()
+    delta_3 = slopes[2]
+    delta_2 = slopes[1] * (w_h.T @ delta_3)
+    close(t.adjoint("h2"), w_h.T @ delta_3)
+    close(t.adjoint("Wh"), torch.outer(delta_3, h[1]) + torch.outer(delta_2, h[0]))
+    assert t.gap < 1e-12

@@ -51,7 +51,7 @@ def test_both_modes_at_every_node() -> None:
     found = differentiate(program, "x")
     total = found.tangents[program.output]
     assert total is not None
-    h = program.named("h")
+    h = program.find_value("h")
     tangent, adjoint = found.tangents[h.index], found.adjoints[h.index]
     assert tangent is not None
     assert adjoint is not None

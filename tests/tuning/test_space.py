@@ -97,4 +97,4 @@ def test_the_default_space_is_around_the_recipe() -> None:
 
 def test_a_grid_has_few_digits_inside_the_range() -> None:
     [found] = read_space(["optim.lr=0.00033333..0.3:log"], LENET)
-    assert found.listed() == [0.00033333, 0.001826, 0.01, 0.05477, 0.3]
+    assert found.list_values() == [0.00033333, 0.001826, 0.01, 0.05477, 0.3]

@@ -76,7 +76,7 @@ def test_a_grid_is_tried_once_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sampler", ["random", "tpe", "gp"])
 def test_interrupted_anywhere_it_ends_the_same(sampler: Any, tmp_path: Path) -> None:
-    """The process ends in the middle of trials 2 and 7; the next one goes on with that trial."""
+    """The process ends in the middle of trials 2 and 7; the next one continues that trial."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "cut").mkdir()
     whole = Study(tmp_path / "whole", plan(sampler))

@@ -40,7 +40,7 @@ def test_findings_in_the_terminal(runs: dict[str, str], capsys: pytest.CaptureFi
 
 def test_a_healthy_run(runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", runs["well"]]) == 0
-    assert "nothing wrong was found (40 training losses, 4 evaluations, 3 layers)" in capsys.readouterr().out
+    assert "no problem found (40 training losses, 4 evaluations, 3 layers)" in capsys.readouterr().out
 
 
 def test_json(runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_several_seeds_are_judged_together(capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     assert " ± " in out
     assert all(f"\nseed {seed}, " in out for seed in range(3))
-    assert "\nbudget 0.1 s a seed, took " in out
+    assert "\nbudget 0.1 s per seed, took " in out
     assert "\nVerdict: " in out
     assert cli.main(["lab", "attention-scale", "--seeds", "0"]) == 2
 

@@ -86,5 +86,5 @@ def test_a_study_of_the_last_release_is_taken_up(tmp_path: Path) -> None:
     write_study_file(tmp_path, asked, replace=False)
     written = json.loads((tmp_path / "study.json").read_text())
     assert (written["started"], written["trials"], written["values"]) == ("then", 2, asked["values"])
-    with pytest.raises(Mistake, match="a study with another recipe"):
+    with pytest.raises(Mistake, match="a study with a different recipe"):
         write_study_file(tmp_path, {**asked, "values": {**asked["values"], "about": "another"}}, replace=False)

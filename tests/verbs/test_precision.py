@@ -1,4 +1,4 @@
-"""A run says in which precision it is trained, and goes on in it."""
+"""A run says in which precision it is trained, and resumes in it."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_mistakes_are_one_line(classifier: Path, photos: Path, capsys: pytest.Ca
 
 def test_texts(tmp_path: Path) -> None:
     """A text, a file of texts and a file of records; padding in the batch changes nothing."""
-    inputs = Inputs.extended(Tokenizer.bpe("good bad film story " * 20, 280), 16)
+    inputs = Inputs.extend(Tokenizer.bpe("good bad film story " * 20, 280), 16)
     config = BertConfig(
         inputs.tokenizer.vocab, 16, 8, 1, 2, 16, dropout=0.0, pad=inputs.pad, labels=Labels(("bad", "good"))
     )

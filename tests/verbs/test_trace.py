@@ -82,7 +82,7 @@ def test_the_walkthroughs_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["x*y", "--at", "x=1"], "needs a value for y"),
         (["x*2", "--at", "x=[1,2]"], "the result has shape (2,): choose one element with --output 0"),
         (["x*2", "--at", "x=[1,2]", "--output", "5"], "--output 5: the result has shape (2,)"),
-        (["x*2", "--at", "x=[1,2]", "--output", "a"], "give 1 whole numbers"),
+        (["x*2", "--at", "x=[1,2]", "--output", "a"], "give one index per dimension"),
         (["x*2", "--at", "x=1", "--output", "3:0"], "the result has 1 tensors"),
         (["x*2", "--at", "x=1", "--along", "z"], "there is no 'z'"),
         (["x*2", "--at", "x=1", "--segments", "9"], "between 1 and 1"),

@@ -89,7 +89,7 @@ def test_more_trials_and_another_study(tmp_path: Path, capsys: pytest.CaptureFix
     assert outcome(three)[:2] == outcome(two)
     assert len(three["trials"]) == 3
     assert main([*ask, "--seed", "1"]) == 2
-    assert "holds a study with another recipe;" in capsys.readouterr().err
+    assert "holds a study with a different recipe;" in capsys.readouterr().err
     one = printed(capsys, [*ask, "--seed", "1", "--trials", "1", "--replace", "--json"])
     assert len(one["trials"]) == 1
     assert one["trials"][0]["values"] != two["trials"][0]["values"]  # another seed, other values

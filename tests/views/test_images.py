@@ -16,6 +16,7 @@ LABELS = ("a", "b", "c")
 
 
 @pytest.mark.system("filter-visualization")
+@pytest.mark.system("filter-visualization", "report")
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_report_shows_the_inside(channels: int) -> None:
     torch.manual_seed(0)

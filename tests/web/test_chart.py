@@ -1,4 +1,4 @@
-"""Charts: ticks, scales, peaks, and what the mouse is told."""
+"""Charts: ticks, scales, peaks, and tooltips."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ def test_an_older_file_without_the_count_of_batches(tmp_path: Path) -> None:
         ({"fc.kernal": torch.zeros(1)}, "unknown key 'fc.kernal' for Small. Did you mean 'fc.kernel'?"),
         ({"fc.kernel": None}, "missing key 'fc.kernel'"),
         ({"fc.bias": None, "bn.bias": None, "conv1.weight": None}, "missing key 'bn.bias' and 2 more"),
-        ({"fc.kernel": torch.zeros(5, 3)}, "key 'fc.kernel' has shape (5, 3), this Small asks for (3, 5)"),
-        ({"conv2.weight": torch.zeros(4)}, "key 'conv2.weight' is beyond this Small"),
+        ({"fc.kernel": torch.zeros(5, 3)}, "key 'fc.kernel' has shape (5, 3), this Small expects (3, 5)"),
+        ({"conv2.weight": torch.zeros(4)}, "key 'conv2.weight' does not exist in this Small"),
         ({"fc.weight": torch.zeros(3, 5)}, "key 'fc.weight' is a duplicate of 'fc.kernel'"),
     ],
 )

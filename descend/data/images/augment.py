@@ -189,7 +189,7 @@ class Augment:
             x = transform(x, part)
         return x
 
-    def seeded(self, x: Tensor, seed: int) -> Tensor:
+    def augment_seeded(self, x: Tensor, seed: int) -> Tensor:
         """With u drawn from a seed: for a batch that no stream brings."""
         return self(x, 2 * torch.rand(len(x), self.chance, generator=generator(seed)) - 1)
 

@@ -75,11 +75,11 @@ class Captions:
     size: int = 32
     """Side of the images, in pixels."""
     count: int = 12000
-    """Scenes that are generated for training."""
+    """Scenes generated for training."""
     vocab: int = 512
-    """Most tokens that the tokenizer learns."""
+    """Maximum vocabulary size of the tokenizer."""
     longest: int = 24
-    """Tokens of a caption, start and end included; longer ones are cut."""
+    """Maximum tokens of a caption, start and end included; longer ones are cut."""
     valid: float = 0.1
     """Share used for validation, where the file names no parts."""
     test: float = 0.1
@@ -87,9 +87,9 @@ class Captions:
 
     def read(self) -> CaptionedParts:
         """All parts, or a mistake that names the file."""
-        return self.listed() if self.path else generate_captions(self.size, self.count)
+        return self.read_manifest() if self.path else generate_captions(self.size, self.count)
 
-    def listed(self) -> CaptionedParts:
+    def read_manifest(self) -> CaptionedParts:
         """The images of a manifest."""
         found = read_manifest(self.path)
         if not found.captions:

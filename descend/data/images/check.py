@@ -29,7 +29,7 @@ KEYS = ("path", "bytes", "changed", "version")
 
 @dataclass(frozen=True)
 class Checked:
-    """What is known of n images."""
+    """Facts about n images."""
 
     height: np.ndarray
     width: np.ndarray

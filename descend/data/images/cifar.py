@@ -79,7 +79,7 @@ def _records(file: Path, bytes_of_label: int, classes: int) -> tuple[np.ndarray,
 
 
 def _names(file: Path, classes: int) -> tuple[str, ...]:
-    """The names in a file, one a line; numbers where there is no such file."""
+    """The names in a file, one per line; numbers where there is no such file."""
     if not file.is_file():
         return tuple(map(str, range(classes)))
     names = tuple(line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip())

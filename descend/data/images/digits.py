@@ -16,7 +16,7 @@ from descend.data.images.source import ImageSource
 
 @dataclass(frozen=True)
 class Digits(ImageSource):
-    """Which images, and how they are prepared."""
+    """Which images to use, and how to prepare them."""
 
     path: str = ""
     """Folder of IDX files (MNIST's, plain or .gz) or any other source of images; empty: the embedded digits."""
@@ -25,12 +25,12 @@ class Digits(ImageSource):
     def source(self) -> str:
         return self.path or "scikit-learn's digits"
 
-    def embedded(self) -> Splits:
-        return load_digits_split(self.valid, self.test).resized(self.size)
+    def load_embedded(self) -> Splits:
+        return load_digits_split(self.valid, self.test).resize(self.size)
 
 
 def load_digits_split(valid: float = 0.15, test: float = 0.15) -> Splits:
-    """scikit-learn's digits, grey values 0..16 brought to 0..1."""
+    """scikit-learn's digits, grey values 0..16 scaled to 0..1."""
     from sklearn.datasets import load_digits  # here, since it takes a second to import
 
     bunch = load_digits()

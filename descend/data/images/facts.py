@@ -1,4 +1,4 @@
-"""What is worth knowing of a set of images before training: classes, sizes, and duplicate images.
+"""Facts about a set of images before training: classes, sizes, and duplicate images.
 
 An image that lies in two parts (or a near copy of it) makes the validation or test figure better than the truth: such
 pairs are named as leaks.

@@ -1,4 +1,4 @@
-"""A few labelled images of each class: what transfer learning starts from when labels are dear.
+"""A few labelled images of each class: what transfer learning starts from when labels are scarce.
 
 Without a path they are scenes of one object, and a class is a colour and a shape ("red star"). The 48 pairs make a
 chess board: `first` are its black fields, `second` its white ones, so both halves know every colour and every shape,
@@ -22,17 +22,17 @@ SCENES = 4800
 
 @dataclass(frozen=True)
 class FewImages(ImageSource):
-    """This many training images of each class."""
+    """A limited number of training images per class."""
 
     each: int = 5
-    """Training images of each class; 0: all there are."""
+    """Training images per class; 0: all."""
     half: str = "second"
     """Which pairs of colour and shape the generated scenes show: first or second."""
 
     def read(self) -> Splits:
         return fewest(super().read(), self.each)
 
-    def embedded(self) -> Splits:
+    def load_embedded(self) -> Splits:
         """Scenes of one object; the class is its colour and shape."""
         pairs = board(self.half)
         found = one_object(SCENES, self.size or SIDE, generator(0, self.half == "second"), pairs)

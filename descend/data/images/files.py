@@ -4,8 +4,8 @@
     palette      its colours                         alpha       laid over white
     16 bits      v / 257, rounded                    CMYK, YCbCr, Lab   Pillow's conversion to red, green, blue
 
-A file that cannot be opened, ends too early, is no image or has too many pixels is a mistake that names it. Only the
-formats below are ever opened. A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but never below twice what is
+A file that cannot be opened, ends too early, is not an image or has too many pixels is a mistake that names it. Only
+the formats below are ever opened. A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but never below twice what is
 needed, and brought to size from there.
 """
 
@@ -85,8 +85,7 @@ def upright(image: Image.Image) -> Image.Image:
     """Turned as its EXIF orientation says."""
     from PIL import ImageOps
 
-    turned: Image.Image = ImageOps.exif_transpose(image)
-    return turned
+    return ImageOps.exif_transpose(image)
 
 
 def is_grey(image: Image.Image) -> bool:
@@ -116,12 +115,11 @@ def _eight_bits(values: np.ndarray) -> np.ndarray:
     if low < 0 or high > 65535:
         raise ValueError(f"values from {low} to {high}, more than 16 bits")
     scaled = values * 255.0 if values.dtype.kind == "f" else values / 257.0
-    whole: np.ndarray = np.rint(scaled).astype(np.uint8)
-    return whole
+    return np.rint(scaled).astype(np.uint8)
 
 
 def decode(path: str | Path, channels: int = 3, frame: Frame | None = None) -> np.ndarray:
-    """8-bit pixels (h, w) of 1 channel or (h, w, 3), brought to the frame's size if there is one."""
+    """8-bit pixels (h, w) of 1 channel or (h, w, 3), resized to the frame if there is one."""
     if channels not in (1, 3):
         raise Mistake(f"{channels} channels: an image has 1 (grey) or 3 (red, green, blue)")
     with open_image(path) as image:
@@ -136,9 +134,7 @@ def class_numbers(path: str | Path) -> np.ndarray:
     """A mask file as whole numbers (h, w): the values of a grey image, or the palette's indices."""
     with open_image(path) as image:
         if not (image.mode in ("P", "L", "1", "I") or image.mode.startswith("I;16")):
-            raise Mistake(
-                f"{path} is an image of mode {image.mode}; a mask holds class numbers: grey or palette PNG"
-            )
+            raise Mistake(f"{path} is an image of mode {image.mode}; a mask holds class numbers: grey or palette PNG")
         return np.asarray(upright(image)).astype(np.int64)
 
 

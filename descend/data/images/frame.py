@@ -26,7 +26,7 @@ FILTERS = {BILINEAR: "bilinear", BICUBIC: "bicubic"}
 
 @dataclass(frozen=True)
 class Frame:
-    """The size an image is brought to, and the way."""
+    """The size an image is resized to, and how."""
 
     height: int
     width: int
@@ -42,9 +42,9 @@ class Frame:
             raise ValueError(f"edges {self.edges}: none, the shorter one, or two")
         if self.edges and (self.edges[0] < self.height or self.edges[-1] < self.width):
             told = "×".join(map(str, self.edges))
-            raise Mistake(f"edges of {told} do not hold an image of {self.height}×{self.width}")
+            raise Mistake(f"edges of {told} are too small for an image of {self.height}×{self.width}")
 
-    def scaled(self, height: int, width: int) -> tuple[int, int]:
+    def scaled_size(self, height: int, width: int) -> tuple[int, int]:
         """The size of an image of height × width before the middle is cut out."""
         if len(self.edges) != 1:
             return (self.edges[0], self.edges[1]) if self.edges else (self.height, self.width)
@@ -61,15 +61,15 @@ class Frame:
         """Images (n, c, any, any) in 0..1 -> (n, c, h, w)"""
         if self.resample not in FILTERS:
             raise Mistake(f"resample {self.resample}: tensors are resized with 2 (bilinear) or 3 (bicubic)")
-        size = self.scaled(*x.shape[-2:])
+        size = self.scaled_size(*x.shape[-2:])
         if x.shape[-2:] != size:
             x = interpolate(x, size=size, mode=FILTERS[self.resample], antialias=True).clamp(0, 1)
         top, left = self.corner(*size)
         return x[..., top : top + self.height, left : left + self.width]
 
     def of_image(self, image: Image.Image) -> Image.Image:
-        """One of Pillow's images, brought to h × w."""
-        height, width = self.scaled(image.height, image.width)
+        """One of Pillow's images, resized to h × w."""
+        height, width = self.scaled_size(image.height, image.width)
         if image.size != (width, height):
             from PIL import Image  # here, since most runs read no file
 

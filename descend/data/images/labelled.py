@@ -40,7 +40,7 @@ class Images:
     ids: Tensor
 
     def take(self, rows: Tensor) -> Images:
-        x = self.x[rows] if isinstance(self.x, Tensor) else self.x.chosen(rows)
+        x = self.x[rows] if isinstance(self.x, Tensor) else self.x.select(rows)
         return Images(x, self.y[rows], self.ids[rows])
 
 
@@ -57,7 +57,7 @@ class Splits:
     frame: Frame | None = None
     """How image files became images of this size."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What is worth knowing of the data, for plan and report."""
+    """Facts about the data, for plan and report."""
 
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
@@ -66,8 +66,8 @@ class Splits:
                     f"no image is left for the {name} part; give more images, or other --data.valid, --data.test"
                 )
 
-    def resized(self, side: int) -> Splits:
-        """Every image brought to side × side; 0 leaves them as they are."""
+    def resize(self, side: int) -> Splits:
+        """Every image resized to side × side; 0 leaves them as they are."""
         if side < 0:
             raise Mistake(f"--data.size {side}: give the side in pixels, or 0 for images as they are")
         if not side:
@@ -147,16 +147,16 @@ class Preprocessing:
         """Pixels (n, c, any, any) in 0..1 -> standardized images of the model's size."""
         if x.shape[1] != self.image[0]:
             raise Mistake(f"the image has {x.shape[1]} channels, the model was trained on {self.image[0]}; convert it")
-        return self.standardized(self.frame.of_tensors(x))
+        return self.standardize(self.frame.of_tensors(x))
 
-    def standardized(self, x: Tensor) -> Tensor:
+    def standardize(self, x: Tensor) -> Tensor:
         """x̂ of images that have the model's size already."""
         mean, std = (x.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
         return ((x.flip(1) if self.order == "bgr" else x) - mean) / std
 
     def files(self, paths: Sequence[str | Path], workers: int = 1) -> Tensor:
         """Image files as the model sees them; the very numbers that training on these files gave."""
-        return self.standardized(decode_all(paths, self.image[0], self.frame, workers).float() / 255)
+        return self.standardize(decode_all(paths, self.image[0], self.frame, workers).float() / 255)
 
     def save(self, folder: Path) -> None:
         """Beside the weights, in the words of the public layout (and the names of the classes)."""

@@ -37,13 +37,13 @@ class Bytes:
     def __getitem__(self, rows: Rows) -> Tensor:
         return self.pixels[rows].float() / 255
 
-    def chosen(self, rows: Tensor) -> Bytes:
+    def select(self, rows: Tensor) -> Bytes:
         """These rows, still as bytes."""
         return Bytes(self.pixels[rows])
 
 
 class Files:
-    """Image files, decoded anew each time."""
+    """Image files, decoded each time."""
 
     def __init__(self, paths: Sequence[str | Path], channels: int, frame: Frame):
         self.paths, self.channels, self.frame = [str(path) for path in paths], channels, frame
@@ -58,7 +58,7 @@ class Files:
     def __getitem__(self, rows: Rows) -> Tensor:
         return decode_all(self.names(rows), self.channels, self.frame).float() / 255
 
-    def chosen(self, rows: Tensor) -> Files:
+    def select(self, rows: Tensor) -> Files:
         """These rows, still as files."""
         return Files(self.names(rows), self.channels, self.frame)
 

@@ -116,7 +116,7 @@ def _classes(folder: Path) -> dict[str, tuple[list[Path], list[Path]]]:
     loose = next((p for p in sorted(folder.iterdir()) if p.is_file() and p.suffix.lower() in SUFFIXES), None)
     if loose:
         raise Mistake(
-            f"{loose} lies in no class folder; put the images of each class into a folder of its own "
+            f"{loose} lies in no class folder; put the images of each class into its own folder "
             f"({folder.name}/cat/..), or give a manifest: a .csv file with the columns path,label"
         )
     found = {f.name: list_image_files(f) for f in _folders(folder)}

@@ -1,7 +1,7 @@
 """Manifests: a file that lists images, with a label, a caption or both, and the part each belongs to if it says so.
 
     .csv     a header line that names the columns, commas and quotes        path,label      image,caption      ...
-    .jsonl   one object a line                                              {"image": "a.jpg", "caption": "a square"}
+    .jsonl   one object per line                                              {"image": "a.jpg", "caption": "a square"}
 
 Paths are relative to the manifest. The columns go by the names below.
 """

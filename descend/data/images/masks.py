@@ -1,6 +1,6 @@
-"""Images with masks, the class of every pixel: generated scenes, or a folder of the user's own.
+"""Images with masks, the class of every pixel: generated scenes, or the user's own folder.
 
-    FOLDER/images/a.jpg ..     FOLDER/masks/a.png ..     FOLDER/classes.txt (one name a line, class 0 first; optional)
+    FOLDER/images/a.jpg ..     FOLDER/masks/a.png ..     FOLDER/classes.txt (one name per line, class 0 first; optional)
 
 A mask is a grey or palette PNG of class numbers, as large as its image, under the same name. 255 is no class: such
 pixels do not count. Masks of black and white only are two classes. All files are read and checked before training;
@@ -67,7 +67,7 @@ class Masks:
     path: str = ""
     """Folder with images/ and masks/; empty: generated scenes."""
     size: int = 0
-    """Side in pixels that a folder's images are brought to; 0: as they are, all of one size."""
+    """Side in pixels that a folder's images are resized to; 0: as they are, all of one size."""
     scenes: int = 3000
     """How many scenes are generated."""
     side: int = 64
@@ -75,7 +75,7 @@ class Masks:
     valid: float = 0.15
     """Share of the images that selects the checkpoint."""
     test: float = 0.15
-    """Share that is held out for the final figure."""
+    """Share held out for the final test."""
     warp: Warp = field(default_factory=Warp)
 
     def read(self) -> MaskedSplits:
@@ -141,13 +141,13 @@ def pair_files(root: Path) -> list[tuple[Path, Path]]:
     for part in ("images", "masks"):
         if not (root / part).is_dir():
             raise Mistake(f"--data.path {root} has no folder {part}/; images/ and masks/ hold files of the same names")
-        images, _ = list_image_files(root / part)
+        files, _ = list_image_files(root / part)
         by_stem: dict[str, Path] = {}
-        for image in images:
-            stem = str(image.relative_to(root / part).with_suffix(""))
+        for path in files:
+            stem = str(path.relative_to(root / part).with_suffix(""))
             if stem in by_stem:
-                raise Mistake(f"{image} and {by_stem[stem]} have the same name; keep one of them")
-            by_stem[stem] = image
+                raise Mistake(f"{path} and {by_stem[stem]} have the same name; keep one of them")
+            by_stem[stem] = path
         found.append(by_stem)
     images, masks = found
     if not images:

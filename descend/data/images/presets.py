@@ -20,18 +20,18 @@ from descend.errors import Mistake, nearest
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much; what is left out is as the set says."""
+    """Strengths; those left out are the preset's."""
 
     crop: float | None = None
-    """Least side of the window that is cut out, as a share of the image's; 1: no crop."""
+    """Smallest side of the crop, as a share of the image's; 1: no crop."""
     flip: float | None = None
-    """How often left and right change places."""
+    """Probability of a horizontal flip."""
     turn: float | None = None
-    """Largest turn, in degrees."""
+    """Largest rotation, in degrees."""
     colour: float | None = None
     """Largest change of brightness, contrast and saturation, as a share."""
     erase: float | None = None
-    """Share of the area that goes black."""
+    """Share of the area that is erased."""
     count: int | None = None
     """RandAugment's N: operations on each image."""
     magnitude: float | None = None

@@ -40,16 +40,16 @@ SCENES, SIDE = 2000, 32
 
 @dataclass(frozen=True)
 class ImageSource:
-    """Which images, and how they are prepared."""
+    """Which images to use, and how to prepare them."""
 
     path: str = ""
     """Folder of class folders, manifest (.csv, .jsonl), folder of IDX or CIFAR files; empty: generated scenes."""
     size: int = 0
-    """Side in pixels that images are brought to; 0: as they are."""
+    """Side in pixels that images are resized to; 0: as they are."""
     valid: float = 0.15
     """Share of the images that selects the checkpoint, where there is no such part."""
     test: float = 0.15
-    """Share that is held out for the final figure, where there are no test files."""
+    """Share held out for the final test, where there are no test files."""
     warp: Warp = field(default_factory=Warp)
     augment: str = "none"
     """Random changes of the training images: none, digits, photographs or randaugment."""
@@ -63,7 +63,7 @@ class ImageSource:
     workers: int = -1
     """Processes that decode and augment; -1: none for a set in memory, else one less than there are cores."""
     drop_last: bool = False
-    """End an epoch with its last whole batch; else the images left over begin the next one's first batch."""
+    """Drop the incomplete last batch of an epoch; else its images start the next epoch's first batch."""
 
     def __post_init__(self) -> None:
         if self.frame not in ("cover", "stretch"):
@@ -78,9 +78,9 @@ class ImageSource:
     def read(self) -> Splits:
         """The three parts."""
         check_shares(self.valid, self.test)
-        return self.at_path(Path(self.path)) if self.path else self.embedded()
+        return self.at_path(Path(self.path)) if self.path else self.load_embedded()
 
-    def embedded(self) -> Splits:
+    def load_embedded(self) -> Splits:
         """Scenes of one object each; the class is its shape."""
         found = one_object(SCENES, self.size or SIDE, generator(0), [(s, c) for s in SHAPES for c in COLOURS])
         images = Images(found.x, found.shape[:, 0], torch.arange(SCENES))
@@ -102,9 +102,9 @@ class ImageSource:
         if not path.is_dir():
             raise Mistake(f"--data.path {path} is not a folder; it does not exist")
         if is_idx_folder(path):
-            return idx_folder(path, self.valid, self.test).resized(self.size)
+            return idx_folder(path, self.valid, self.test).resize(self.size)
         if cifar.which(path):
-            return cifar.cifar_folder(path, self.valid, self.test).resized(self.size)
+            return cifar.cifar_folder(path, self.valid, self.test).resize(self.size)
         manifest = next((path / name for name in LISTS if (path / name).is_file()), None)
         if manifest:
             return self.of_files(manifest_listing(manifest, self.valid, self.test))

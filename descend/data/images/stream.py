@@ -41,7 +41,7 @@ class Load:
         x, u = self.pixels[batch.pop("row")], batch.pop("u", None)
         if u is not None:
             x = self.augment(x, u)
-        return {"x": self.prepare.standardized(x), **batch}
+        return {"x": self.prepare.standardize(x), **batch}
 
 
 class Loading(Dataset[Batch]):
@@ -138,7 +138,7 @@ def shuffle_images(
     workers: int,
     drop_last: int = 0,
 ) -> Ahead:
-    """Training batches: every image once an epoch (`Shuffled` tells of `drop_last`), each time with fresh numbers."""
+    """Training batches: every image once per epoch (see `Shuffled` for `drop_last`), freshly augmented."""
     rows = {"row": torch.arange(len(images.y)), "y": images.y, "ids": images.ids}
     order = Shuffled(rows, batch, seed, *where, chance=augment.chance, drop_last=drop_last)
     return Ahead(order, Load(images.x, augment, prepare), workers)

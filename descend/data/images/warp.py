@@ -21,12 +21,12 @@ from torch.nn.functional import affine_grid, grid_sample
 
 @dataclass(frozen=True)
 class Warp:
-    """The limits; all 0 leaves images as they are."""
+    """Limits of the random warp; all 0: none."""
 
     shift: float = 0.0
     """Largest shift, as a share of the image's side."""
     turn: float = 0.0
-    """Largest turn, in degrees."""
+    """Largest rotation, in degrees."""
     zoom: float = 0.0
     """Largest change of the logarithm of the size; 0.1 is about 10%."""
     chance = 4

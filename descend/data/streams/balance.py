@@ -77,7 +77,7 @@ class Balanced:
 
 
 class TwoPhases:
-    """The first stream for this many batches, then the second for ever."""
+    """The first stream for this many batches, then the second forever."""
 
     def __init__(self, first: Stream, second: Stream, batches: int):
         self.first, self.second, self.batches, self.drawn = first, second, batches, 0

@@ -13,14 +13,14 @@ from descend.contracts import OWNER, Batch
 
 
 def count_examples(batch: Batch) -> int:
-    """The number of examples: the length of `ids`, or of any part with one row an example."""
+    """The number of examples: the length of `ids`, or of any part with one row per example."""
     if "ids" in batch:
         return len(batch["ids"])
     return next((len(x) for name, x in batch.items() if not is_ragged(batch, name)), 0)
 
 
 def is_ragged(batch: Batch, name: str) -> bool:
-    """Whether a part has one row an item, not one an example."""
+    """Whether a part has one row an item, not one per example."""
     return name.endswith(OWNER) or name + OWNER in batch
 
 

@@ -42,7 +42,7 @@ class ByLength(Shuffled):
 
 
 def group_by_length(order: Tensor, length: Tensor, group: int, random: torch.Generator) -> Tensor:
-    """The rows of `order`, those of like length in groups."""
+    """The rows of `order`, those of similar length in groups."""
     whole = len(order) // group * group
     found = []
     for pool in order[:whole].split(POOL * group):

@@ -156,7 +156,7 @@ class Quantity:
     mean: float
     std: float
     gaps: bool
-    """The training records had gaps, so a second input tells of them."""
+    """The training records had missing values, so a second input marks them."""
 
     @classmethod
     def fit(cls, records: Records, name: str, kind: Kind) -> Quantity:

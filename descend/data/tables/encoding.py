@@ -4,8 +4,8 @@
     K classes      one-hot e_y in {0, 1}^K, Σ_k y_k = 1        (MF: K × m, an example is a COLUMN; a network has rows)
     categories     value -> one-hot; the values are those of the training part
 
-A category that training never saw is refused, or becomes a row of zeros: then it is no known value, and the rest of the
-record still counts.
+A category that training never saw is refused, or becomes a row of zeros: then it is not a known value, and the rest of
+the record still counts.
 
 Systems: label-and-categorical-encoding
 """

@@ -113,7 +113,7 @@ class TableSplits:
 
 @dataclass(frozen=True)
 class Table:
-    """Which table, what is predicted, and how its columns are read."""
+    """Which table, what to predict, and how to read its columns."""
 
     path: str = ""
     """CSV file with a header line; empty: the embedded table."""
@@ -136,9 +136,9 @@ class Table:
     valid: float = 0.15
     """Share of the records that selects the checkpoint."""
     test: float = 0.15
-    """Share that is held out for the final figure."""
+    """Share held out for the final test."""
     drop_last: bool = False
-    """End an epoch with its last whole batch; else the records left over begin the next one's first batch."""
+    """Drop the incomplete last batch of an epoch; else its records start the next epoch's first batch."""
 
     def records(self) -> Records:
         """The table as text, with the target among its columns."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -117,26 +117,42 @@ def subsample(words: Tensor, vocab: int, threshold: float, random: torch.Generat
     return words[torch.rand(len(words), generator=random) < keep[words]]
 
 
-def noise(counts: Tensor, power: float = 0.75) -> Callable[[Tensor], Tensor]:
-    """Noise words from uniform numbers in −1..1, with probability ∝ count^power."""
-    edges = noise_weights(counts, power).cumsum(0)
-    last = int(counts.nonzero()[-1])
+class Draw(Protocol):
+    """u (b, k), uniform in −1..1, -> words (b, k); with near (b, m) none of these (−1 stands for no word)."""
 
-    def draw(u: Tensor) -> Tensor:
-        return torch.searchsorted(edges, (u.double() + 1) / 2, right=True).clamp_max(last)
+    def __call__(self, u: Tensor, near: Tensor | None = None) -> Tensor: ...
+
+
+def noise(counts: Tensor, power: float = 0.75) -> Draw:
+    """Noise words with probability ∝ count^power, of all words or of those that are not near."""
+    p = noise_weights(counts, power)
+    edges, last = p.cumsum(0), int(counts.nonzero()[-1])
+
+    def draw(u: Tensor, near: Tensor | None = None) -> Tensor:
+        share = (u.double() + 1) / 2
+        if near is None:
+            return torch.searchsorted(edges, share, right=True).clamp_max(last)
+        far = torch.cat([p, p.new_zeros(1)]).repeat(len(near), 1)  # one place more, for no word
+        far = far.scatter(1, near.where(near >= 0, len(p)), 0)[:, :-1]
+        if not far.any(dim=1).all():
+            raise Mistake("no word is outside the window: use a smaller --data.window or --noise.words any")
+        found = torch.searchsorted(far.cumsum(1), share * far.sum(1, keepdim=True), right=True)
+        return torch.minimum(found, (far > 0).long().cumsum(1).argmax(1, keepdim=True))  # rounding, at 1
 
     return draw
 
 
 class WithNoise:
-    """A stream of pairs x, y whose words (b, 1 + k) are y and k noise words, made of the u (b, k) of each pair."""
+    """A stream of pairs x, y whose words (b, 1 + k) are y and k noise words, made of the u (b, k) of each pair; none of
+    the words `near` (b, m), if the pairs have them.
+    """
 
-    def __init__(self, source: Source, draw: Callable[[Tensor], Tensor]):
+    def __init__(self, source: Source, draw: Draw):
         self.source, self.draw = source, draw
 
     def __next__(self) -> dict[str, Tensor]:
         batch = next(self.source)
-        noise_words = self.draw(batch.pop("u"))
+        noise_words = self.draw(batch.pop("u"), batch.pop("near", None))
         return {**batch, "words": torch.cat([batch["y"][:, None], noise_words], dim=1)}
 
     def state_dict(self) -> dict[str, Any]:

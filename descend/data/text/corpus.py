@@ -7,7 +7,7 @@
 Validation takes whole documents, evenly spread, when there are enough of them, else the end of the text. Bytes are
 those of the text itself, so bits per byte can be compared between tokenizers. The folder is written aside and renamed;
 a change of a source (its name, size or date), of the tokenizer or of the share makes another one. Batches come from
-`data.text.Windows`, whose state is two numbers: a run goes on in the middle of an epoch with exactly the next window.
+`data.text.Windows`, whose state is two numbers: a run resumes in the middle of an epoch with exactly the next window.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Cut:
         """Whether there are documents enough to validate with whole ones."""
         return self.documents * self.share >= 2
 
-    def divided(self, found: Iterator[Piece]) -> Iterator[tuple[str, Piece]]:
+    def divide(self, found: Iterator[Piece]) -> Iterator[tuple[str, Piece]]:
         """("train" or "valid", piece) for each piece; the piece at the cut becomes two."""
         document, here, end = 0, 0, round(self.bytes * (1 - self.share))
         for piece in found:
@@ -169,7 +169,7 @@ def make(files: list[Path], folder: Path, kind: str, vocab: int, share: float) -
     valid_bytes = 0
     with (folder / "train.bin").open("wb") as train, (folder / "valid.bin").open("wb") as valid:
         out = {"train": train, "valid": valid}
-        for part, tokens, size in tokenize_pieces(cut.divided(walk(files)), tokenizer):
+        for part, tokens, size in tokenize_pieces(cut.divide(walk(files)), tokenizer):
             write(out[part], np.asarray(tokens, dtype))
             counts[part] += len(tokens)
             valid_bytes += size if part == "valid" else 0
@@ -217,7 +217,7 @@ def survey(files: list[Path]) -> Survey:
 def sample(files: list[Path], cut: Cut, size: int) -> Iterator[str]:
     """Training text for the tokenizer: all of it, or evenly many bytes from the parts of a large corpus."""
     every = max(1, -(-size // SAMPLE))  # of a corpus n times too large, every n-th piece
-    training = (piece.text for part, piece in cut.divided(walk(files)) if part == "train" and piece.text)
+    training = (piece.text for part, piece in cut.divide(walk(files)) if part == "train" and piece.text)
     return (text for i, text in enumerate(training) if i % every == 0)
 
 

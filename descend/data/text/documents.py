@@ -1,7 +1,7 @@
 """Documents of a text file, a JSONL file or a folder of them, piece by piece: nothing is ever held whole.
 
     .txt, .md, any other file     one document
-    .jsonl                        one document a line, {"text": "..."}
+    .jsonl                        one document per line, {"text": "..."}
     .gz                           either of them, compressed
     a folder                      its .txt, .md, .jsonl and .gz files, also below it, in the order of their names
 

@@ -1,6 +1,6 @@
 """Labelled texts: the user's file, or passages of the Python documentation with the chapter they come from.
 
-    .jsonl   one object a line: {"text": "..", "label": ".."}; with "text_b" it is a pair of texts
+    .jsonl   one object per line: {"text": "..", "label": ".."}; with "text_b" it is a pair of texts
     .tsv     text TAB label, or a header line that names the columns text, label and text_b; .csv with commas and quotes
 
 The file is cut into train, valid and test once and for all, class by class, independently of the run's seed.
@@ -160,7 +160,7 @@ def read_columns(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def chapters() -> list[tuple[int, dict[str, str]]]:
-    """Passages of the ten longest chapters that Python's help() carries; what stands in two of them is left out."""
+    """Passages of the ten longest chapters that Python's help() carries; what appears in two of them is left out."""
     from pydoc_data.topics import topics
 
     found = [
@@ -182,7 +182,7 @@ def trim_padding(batch: Batch) -> Batch:
 
 
 class Trimmed(ByLength):
-    """A shuffled stream of padded texts, those of like length together, each batch as long as its longest text."""
+    """A shuffled stream of padded texts, those of similar length together, each batch as long as its longest text."""
 
     def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
         super().__init__(arrays, arrays["mask"].sum(1), group, batch, seed, rank, world)

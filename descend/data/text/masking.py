@@ -125,5 +125,4 @@ def _mix(z: np.ndarray) -> np.ndarray:
     """Whole numbers of 64 bits to others that look like chance: shifts and products, each of which can be undone."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = z ^ (z >> np.uint64(31))
-    return mixed
+    return z ^ (z >> np.uint64(31))

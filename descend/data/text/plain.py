@@ -33,7 +33,7 @@ class Text:
     tokenizer: str = "bpe"
     """bpe (byte-level), characters, plain-bpe, unigram, wordpiece or words."""
     vocab: int = 512
-    """Tokens in all, at most; characters takes as many as the text has."""
+    """Maximum vocabulary size; characters takes as many as the text has."""
     valid: float = 0.1
     """Share of the text used for validation: at its end, or every n-th document of many."""
     cache: str = ""

@@ -56,7 +56,7 @@ class Opinions:
     path: str = ""
     """A .tsv, .csv or .jsonl file of texts and labels, or a folder of train, dev and test files; empty: generated."""
     vocab: int = 20000
-    """The most words, the most frequent first."""
+    """Maximum number of words, the most frequent first."""
     rare: int = 2
     """Words of the training texts seen fewer times than this become <unk>."""
     longest: int = 80
@@ -142,7 +142,7 @@ def trim_padding(batch: Batch) -> Batch:
 
 
 class ShuffledTexts(ByLength):
-    """Texts of like length together, each batch as long as its longest text."""
+    """Texts of similar length together, each batch as long as its longest text."""
 
     def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
         super().__init__(arrays, (arrays["x"] != 0).sum(1), group, batch, seed, rank, world)

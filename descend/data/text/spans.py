@@ -1,4 +1,4 @@
-"""Span corruption: spans of a text are taken out, each behind a sentinel, and the target says what they were.
+"""Span corruption: spans of a text are replaced by sentinels, and the target says what they were.
 
     text      Thank you for inviting me to your party last week.
     input     Thank you [X] me to your [Y] week.
@@ -30,10 +30,10 @@ from descend.errors import Mistake
 
 @dataclass(frozen=True)
 class SpanCorruption:
-    """How much is taken out."""
+    """How much is corrupted."""
 
     rate: float = 0.15
-    """Share of the tokens that is taken out."""
+    """Share of the tokens that is corrupted."""
     mean: float = 3.0
     """Mean length of a span."""
 
@@ -99,7 +99,7 @@ def restore(source: list[int], target: list[int], first: int) -> list[int]:
 
 
 class CorruptedWindows(Windows):
-    """Windows of a text with spans taken out: x (b, s) and y (b, t), each ended by `end`. Endless, and in any order."""
+    """Windows of a text with spans corrupted: x (b, s) and y (b, t), each ended by `end`. Endless, and in any order."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Sentences whose words have tags: the user's file, or Python source with the kind of each word.
 
-.jsonl   one object a line: {"tokens": ["Paul", "runs"], "tags": ["B-PER", "O"]}
+.jsonl   one object per line: {"tokens": ["Paul", "runs"], "tags": ["B-PER", "O"]}
 others   CoNLL: a word and its tag on a line (first and last column), an empty line after each sentence
 
 Python   words and signs of standard-library source, tagged by `tokenize`: COMMENT, KEYWORD, NAME, NUMBER, OP, STRING

@@ -4,11 +4,11 @@
                                            "sentiment: This movie is great!"             ->  "positive"
                                            "add: 2 + 2"                                  ->  "4"
 
-One model with one loss serves all tasks; classes are words, and an answer that is none of them is no class.
+One model with one loss serves all tasks; classes are words, and any other answer is not a class.
 
-    a file     .tsv     one pair a line, source TAB target
-               .jsonl   one object a line, with "source" and "target"
-    a folder   train.de train.en, and val or test the same way, one sentence a line; each may be gzipped
+    a file     .tsv     one pair per line, source TAB target
+               .jsonl   one object per line, with "source" and "target"
+    a folder   train.de train.en, and val or test the same way, one sentence per line; each may be gzipped
 
 Without a path the pairs are generated (`descend.data.toys.number_words`).
 
@@ -83,9 +83,9 @@ class TextPairs:
     vocab: int = 8000
     """Tokens that BPE learns."""
     longest: int = 64
-    """Tokens of a source or a target; longer pairs are left out of training and validation."""
+    """Maximum tokens of a source or a target; longer pairs are left out of training and validation."""
     valid: float = 0.05
-    """Share of the pairs used for validation, where the data has no part of its own for it."""
+    """Share of the pairs used for validation, where the data has no validation part."""
 
     def read(self) -> Split:
         """The pairs, or a mistake that names the file."""
@@ -172,7 +172,7 @@ def trim_pairs(batch: dict[str, Tensor], pad: int) -> dict[str, Tensor]:
 
 
 class ShuffledPairs(ByLength):
-    """Minibatches of pairs of like length, cut to the longest of each batch."""
+    """Minibatches of pairs of similar length, cut to the longest of each batch."""
 
     def __init__(
         self, arrays: dict[str, Tensor], pad: int, group: int, batch: int, seed: int, rank: int = 0, world: int = 1

@@ -1,7 +1,7 @@
 """A text as parallel tracks, read window after window: what truncated backpropagation through time trains on.
 
     the text is cut into b tracks of equal length; batch k holds window k of every track, so that row r of batch k + 1
-    goes on where row r of batch k stopped, and a state can be carried. After the last window all tracks begin anew, at
+    continues where row r of batch k stopped, and a state is carried. After the last window all tracks start again, at
     another offset, and `fresh` says so.
 
 With micro-batches the tracks are dealt out among them. The whole position is one number.

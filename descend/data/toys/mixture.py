@@ -3,6 +3,9 @@
     p(z = k) = π_k        p(x | z = k) = N(x; μ_k, σ_k² I)        p(x) = Σ_k π_k N(x; μ_k, σ_k² I)
     p(z = k | x) = π_k N(x; μ_k, σ_k² I) / p(x)
 
+    fitted to x with shares q:   N_k = Σ_n q_nk    π_k = N_k / n    μ_k = Σ_n q_nk x_n / N_k
+                                 σ_k² = Σ_n q_nk ‖x_n − μ_k‖² / (d N_k)
+
 In d dimensions log N = −‖x − μ‖² / 2σ² − d log σ − (d/2) log 2π; sums over k are taken in the log domain.
 `ring` and `grid` are the two standard tests of a generator: separate modes, all equally likely.
 
@@ -16,6 +19,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from descend.errors import Mistake
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,18 @@ class Mixture:
     def posterior(self, x: Tensor) -> Tensor:
         """p(z = k | x): which component a point came from (n, k)."""
         return self.log_joint(x).softmax(dim=1)
+
+    @classmethod
+    def fit(cls, x: Tensor, q: Tensor) -> Mixture:
+        """The likeliest mixture if x_n (n, d) belongs to component k with the share q_nk (n, k): EM's M step."""
+        count = q.sum(dim=0)
+        mu = q.T @ x / count[:, None]
+        squared = (x[:, None, :] - mu).square().sum(dim=-1)
+        variance = (q * squared).sum(dim=0) / (x.shape[1] * count)
+        flat = (~(variance > 0)).nonzero().flatten().tolist()
+        if flat:
+            raise Mistake(f"component {flat[0]} of the mixture has shrunk to a point; use fewer, or start elsewhere")
+        return cls(count / len(x), mu, variance.sqrt())
 
 
 def ring(modes: int = 8, radius: float = 2.0, sigma: float = 0.02) -> Mixture:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from descend.nn.attention.multi_head import attend
 from descend.nn.attention.self_attention import SelfAttention, refuse_causal
-from descend.nn.attention.sliding_window import chunked
+from descend.nn.attention.sliding_window import chunk
 from descend.ops.attention.patterns import big_bird_blocks, random_blocks
 from descend.ops.attention.sparse import neighbours
 
@@ -30,7 +30,7 @@ def big_bird_plan(n: int, radius: int, ends: int, count: int, heads: int, seed: 
     return torch.cat([near, random_blocks(known, count, heads, seed)[:, ends : n - ends]], dim=-1)
 
 
-def gathered(x: Tensor, look: Tensor, size: int) -> Tensor:
+def gather_blocks(x: Tensor, look: Tensor, size: int) -> Tensor:
     """The listed blocks of keys or values: x (b, n·size, h, k), look (h, rows, m) -> (b·h·rows, m·size, 1, k)"""
     b, _, h, d = x.shape
     blocks = x.unflatten(1, (-1, size)).permute(0, 3, 1, 2, 4)
@@ -40,12 +40,12 @@ def gathered(x: Tensor, look: Tensor, size: int) -> Tensor:
     return chosen.view(b * h * look.shape[1], look.shape[2] * size, 1, d)
 
 
-def gathered_keys(keep: Tensor | None, look: Tensor, size: int, b: int) -> Tensor | None:
+def gather_key_mask(keep: Tensor | None, look: Tensor, size: int, b: int) -> Tensor | None:
     """Which gathered keys count: (b·h·rows, 1, 1, m·size); none if all do."""
     real = look >= 0
     if keep is None and bool(real.all()):
         return None
-    keep = look.new_ones(b, int(look.max()) + 1, size, dtype=torch.bool) if keep is None else chunked(keep, size)
+    keep = look.new_ones(b, int(look.max()) + 1, size, dtype=torch.bool) if keep is None else chunk(keep, size)
     seen = keep[:, look.clamp_min(0)] & real[..., None]  # (b, h, rows, m, size)
     return seen.flatten(3).flatten(0, 2)[:, None, None]
 
@@ -62,16 +62,16 @@ def block_attend(
     end = (n - rows) // 2 * size
     if keep is None and t % size:
         keep = q.new_ones(b, t, dtype=torch.bool)
-    q, k, v = (chunked(x, size).flatten(1, 2) for x in (q, k, v))
-    keep = None if keep is None else chunked(keep, size).flatten(1, 2)
+    q, k, v = (chunk(x, size).flatten(1, 2) for x in (q, k, v))
+    keep = None if keep is None else chunk(keep, size).flatten(1, 2)
     mask = None if keep is None else keep[:, None, None]
     first, last = (attend(x, k, v, mask=mask, dropout=dropout) for x in (q[:, :end], q[:, n * size - end :]))
     inner = q[:, end : n * size - end].unflatten(1, (rows, size)).permute(0, 3, 1, 2, 4).flatten(0, 2)[:, :, None]
     found = attend(
         inner,
-        gathered(k, look, size),
-        gathered(v, look, size),
-        mask=gathered_keys(keep, look, size, b),
+        gather_blocks(k, look, size),
+        gather_blocks(v, look, size),
+        mask=gather_key_mask(keep, look, size, b),
         dropout=dropout,
     )
     middle = found.view(b, h, rows * size, -1).transpose(1, 2)

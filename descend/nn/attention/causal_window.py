@@ -44,5 +44,4 @@ class WindowAttention(Attention):
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:  # type: ignore[override]
         q, k, v = (part.unflatten(-1, (-1, self.head_size)) for part in (self.q(x), self.k(x), self.v(x)))
         y = attend_window(rotate(q, *angles), rotate(k, *angles), v, self.window)
-        out: Tensor = self.out(y.flatten(-2))
-        return out
+        return self.out(y.flatten(-2))

@@ -1,7 +1,7 @@
 """Relative position bias of a grid of patches behind a class token (BEiT).
 
     S_ij = q_iᵀ k_j / √d_k + B_ij
-    B_ij = β[y_i − y_j, x_i − x_j]                     two patches: (2R − 1)² numbers a head for R × R patches
+    B_ij = β[y_i − y_j, x_i − x_j]                     two patches: (2R − 1)² numbers per head for R × R patches
     B_0j = β_from,  B_i0 = β_to,  B_00 = β_self        the class token has no place: three numbers more
 
 It is the bias of Swin's windows (`descend.nn.attention.shifted_window`) with the whole image as the window.

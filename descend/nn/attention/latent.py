@@ -60,7 +60,7 @@ class LatentAttention(nn.Module):
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
         """Naive: keys and values are made of the latents, then attention as usual."""
         k, v = self.expand(self.latents(x, angles))
-        y = attend(self.queries(x, angles), k, self.widened(v), causal=True, scale=self.scale)
+        y = attend(self.queries(x, angles), k, self.widen_values(v), causal=True, scale=self.scale)
         return cast("Tensor", self.out(y[..., : self.sizes.value].flatten(-2)))
 
     def queries(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
@@ -79,11 +79,11 @@ class LatentAttention(nn.Module):
         plain, v = self.kv_up(c).unflatten(-1, (self.heads, -1)).split([self.sizes.plain, self.sizes.value], -1)
         return torch.cat([plain, shared[..., None, :].expand(*plain.shape[:-1], -1)], -1), v
 
-    def widened(self, v: Tensor) -> Tensor:
+    def widen_values(self, v: Tensor) -> Tensor:
         """Values with zeros up to the keys' size, as the fused kernels want them."""
         return F.pad(v, (0, self.sizes.plain + self.sizes.turned - self.sizes.value))
 
-    def absorbed(self, q: Tensor, latents: Tensor, mask: Tensor | None) -> Tensor:
+    def attend_absorbed(self, q: Tensor, latents: Tensor, mask: Tensor | None) -> Tensor:
         """The output for queries (b, t, h, d_h + d_R) over latents (b, 1, s, d_c + d_R), without keys or values."""
         s = self.sizes
         up_k, up_v = self.kv_up.weight.view(self.heads, -1, s.kv_rank).split([s.plain, s.value], 1)
@@ -122,4 +122,4 @@ class LatentBlock(DecodingBlock):
     def attend(self, n: Tensor, layer: Layer, angles: Angles) -> Tensor:
         assert angles is not None
         layer.new.copy_(self.attn.latents(n, angles)[None, :, None])
-        return self.attn.absorbed(self.attn.queries(n, angles), layer.k, layer.write_mask())
+        return self.attn.attend_absorbed(self.attn.queries(n, angles), layer.k, layer.write_mask())

@@ -16,13 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from descend.nn.attention.self_attention import SelfAttention
-from descend.nn.attention.sliding_window import chunked
+from descend.nn.attention.sliding_window import chunk
 from descend.ops.attention.linear import elu_plus_one
 
 CHUNK = 128
 
 
-def divided(y: Tensor) -> Tensor:
+def divide_by_weights(y: Tensor) -> Tensor:
     """The weighted sum of the values over the sum of the weights, which stands in the last column."""
     return y[..., :-1] / y[..., -1:].clamp_min(torch.finfo(y.dtype).tiny)
 
@@ -30,18 +30,18 @@ def divided(y: Tensor) -> Tensor:
 def linear_attend(q_features: Tensor, k_features: Tensor, v: Tensor) -> Tensor:
     """All keys: features (b, t, h, m), v (b, s, h, k) -> (b, t, h, k)"""
     sums = torch.einsum("bshm,bshk->bhmk", k_features, F.pad(v, (0, 1), value=1.0))
-    return divided(torch.einsum("bthm,bhmk->bthk", q_features, sums))
+    return divide_by_weights(torch.einsum("bthm,bhmk->bthk", q_features, sums))
 
 
 def causal_linear_attend(q_features: Tensor, k_features: Tensor, v: Tensor, size: int = CHUNK) -> Tensor:
     """Keys up to the query: features (b, t, h, m), v (b, t, h, k) -> (b, t, h, k)"""
     t = v.shape[1]
-    q, k, v = (chunked(x, min(size, t)) for x in (q_features, k_features, F.pad(v, (0, 1), value=1.0)))
+    q, k, v = (chunk(x, min(size, t)) for x in (q_features, k_features, F.pad(v, (0, 1), value=1.0)))
     sums = torch.einsum("bnshm,bnshk->bnhmk", k, v)
     before = F.pad(sums.cumsum(dim=1)[:, :-1], (0, 0) * 3 + (1, 0))
     inside = torch.einsum("bnthm,bnshm->bnhts", q, k).tril()
     y = torch.einsum("bnthm,bnhmk->bnthk", q, before) + torch.einsum("bnhts,bnshk->bnthk", inside, v)
-    return divided(y).flatten(1, 2)[:, :t]
+    return divide_by_weights(y).flatten(1, 2)[:, :t]
 
 
 class LinearAttention(SelfAttention):

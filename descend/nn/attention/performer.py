@@ -18,7 +18,7 @@ from torch import Tensor
 
 from descend.nn.attention.linear import kernel_mix
 from descend.nn.attention.self_attention import SelfAttention
-from descend.ops.attention.random_features import orthogonal_rows, scaled
+from descend.ops.attention.random_features import orthogonal_rows, scale_by_root
 
 
 def stable_features(x: Tensor, w: Tensor, over: tuple[int, ...]) -> Tensor:
@@ -31,7 +31,7 @@ def performer_mix(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, keep: Tensor | None = None, causal: bool = False
 ) -> Tensor:
     """Softmax attention by m random features, rows w (m, d): (b, t, h, k) three times -> (b, t, h, k)."""
-    q_features, k_features = stable_features(scaled(q), w, (-1,)), stable_features(scaled(k), w, (1, -1))
+    q_features, k_features = stable_features(scale_by_root(q), w, (-1,)), stable_features(scale_by_root(k), w, (1, -1))
     return kernel_mix(q_features, k_features, v, keep, causal)
 
 

@@ -53,8 +53,7 @@ class LearnedPositions(nn.Module):
                 f"position {int(wrong)} has no embedding: there are {context}, 0..{context - 1}; shorten the text or "
                 f"train with a larger context"
             )
-        found: Tensor = self.table(positions)
-        return found
+        return self.table(positions)
 
 
 class IndexPositions(nn.Module):

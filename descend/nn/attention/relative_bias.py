@@ -2,7 +2,7 @@
 
     S_ij = q_iᵀ k_j / √d_k + B_ij        B_ij = β[bucket(j − i)], one β a head
 
-    clipped    bucket(o) = min(max(o, −k), k) + k                       2k + 1 numbers a head (VOM 11.4, DLN)
+    clipped    bucket(o) = min(max(o, −k), k) + k                       2k + 1 numbers per head (VOM 11.4, DLN)
     T5         near offsets have a bucket each, far ones share: N buckets for one side, exact up to N/2, then
                N/2 + ⌊(N/2) log(n / (N/2)) / log(D / (N/2))⌋ for distance n, the last bucket from D on
                encoder: N = 16 for keys before the query and 16 for keys after it; decoder: 32 for keys before it
@@ -67,7 +67,7 @@ class ClippedRelativeBias(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """B (1, h, t, s) of the T5 encoder: `buckets` numbers a head, both sides."""
+    """B (1, h, t, s) of the T5 encoder: `buckets` numbers per head, both sides."""
 
     def __init__(self, heads: int, buckets: int = 32, farthest: int = 128):
         super().__init__()

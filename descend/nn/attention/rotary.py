@@ -83,7 +83,7 @@ class Rope:
         given = {ours: values[theirs] for ours, theirs in FIELDS.items() if values.get(theirs) is not None}
         return Rope(**given)
 
-    def written(self) -> dict[str, Any]:
+    def write(self) -> dict[str, Any]:
         """For config.json: the fields that this kind has."""
         values = {FIELDS[name]: getattr(self, name) for name in ("theta", "kind", *KINDS[self.kind])}
         return {name: value for name, value in values.items() if value is not None}

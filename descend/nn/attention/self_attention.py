@@ -37,4 +37,4 @@ class SelfAttention(Attention):
 def refuse_causal(causal: bool, name: str) -> None:
     """Refuse a causal mask where the pattern has none."""
     if causal:
-        raise ValueError(f"{name} looks both ways; for a causal model take strided, linear or full attention")
+        raise ValueError(f"{name} attends in both directions; for a causal model use strided, linear or full attention")

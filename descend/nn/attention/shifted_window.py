@@ -9,7 +9,7 @@ let no position see one that the roll brought in from the other side. Two positi
 
     ⌊(y_i − s) / M⌋ = ⌊(y_j − s) / M⌋   and the same for x                    `sees` is this mask over the whole map
 
-Bias and shift are those of the original (MF names them without a formula). A map that is no multiple of M is filled up
+Bias and shift are those of the original (MF names them without a formula). A map that is not a multiple of M is padded
 with zeros below and to the right; those positions take part as keys, as in the released models. A map smaller than M
 is one window of its shorter side, without a shift. A window that is the whole map is global attention.
 
@@ -106,7 +106,7 @@ class ImageWindowAttention(nn.Module):
             return windows.attention(qkv, self.bias(size), size, shift)
         height, width = qkv.shape[1:3]
         q, k, v = cut_windows(qkv.roll((-shift, -shift), (1, 2)) if shift else qkv, size).unbind(2)
-        y = attend(q, k, v, mask=self.added(height, width, size, shift, len(q)), dropout=self.rate)
+        y = attend(q, k, v, mask=self.bias_and_mask(height, width, size, shift, len(q)), dropout=self.rate)
         y = join_windows(y, size, height, width)
         return y.roll((shift, shift), (1, 2)) if shift else y
 
@@ -115,7 +115,7 @@ class ImageWindowAttention(nn.Module):
         index = offset_index(size, self.window, self.offsets.device)
         return self.offsets[index.flatten()].unflatten(0, index.shape).permute(2, 0, 1)
 
-    def added(self, height: int, width: int, size: int, shift: int, windows: int) -> Tensor:
+    def bias_and_mask(self, height: int, width: int, size: int, shift: int, windows: int) -> Tensor:
         """B, and −inf for pairs that the roll brought together: (windows or 1, heads, size², size²)."""
         bias = self.bias(size)[None]
         if not shift:

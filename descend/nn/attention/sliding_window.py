@@ -35,7 +35,7 @@ class Everywhere(NamedTuple):
     real: Tensor
 
 
-def chunked(x: Tensor, size: int) -> Tensor:
+def chunk(x: Tensor, size: int) -> Tensor:
     """(b, t, ..) -> (b, ⌈t/size⌉, size, ..), filled up with zeros."""
     short = -x.shape[1] % size
     x = F.pad(x, (0, 0) * (x.dim() - 2) + (0, short)) if short else x
@@ -53,7 +53,7 @@ def with_neighbours(x: Tensor) -> Tensor:
 
 def window_mask(keep: Tensor, radius: int, size: int) -> Tensor:
     """(b, n, c, 3c): |i − j| ≤ w, and j is kept. Every query sees itself, so that no row is empty."""
-    near = with_neighbours(chunked(keep, size))
+    near = with_neighbours(chunk(keep, size))
     aside = (near.shape[2] - size) // 2
     apart = torch.arange(size, device=keep.device)[:, None] - torch.arange(-aside, size + aside, device=keep.device)
     return (apart.abs() <= radius) & near[:, :, None] | (apart == 0)
@@ -77,11 +77,11 @@ def window_attend(
     keep = q.new_ones(b, t, dtype=torch.bool) if keep is None else keep
     mask = window_mask(keep, radius, size)
     n = mask.shape[1]
-    k, v = (with_neighbours(chunked(x, size)) for x in (k, v))
+    k, v = (with_neighbours(chunk(x, size)) for x in (k, v))
     if also is not None:
         k, v = (torch.cat([x[:, None].expand(-1, n, -1, -1, -1), y], dim=2) for x, y in ((also.k, k), (also.v, v)))
         mask = torch.cat([also.real[:, None, None].expand(-1, n, size, -1), mask], dim=-1)
-    q, k, v = (x.flatten(0, 1) for x in (chunked(q, size), k, v))
+    q, k, v = (x.flatten(0, 1) for x in (chunk(q, size), k, v))
     y = attend(q, k, v, mask=mask.flatten(0, 1)[:, None], dropout=dropout)
     return y.unflatten(0, (b, n)).flatten(1, 2)[:, :t]
 
@@ -99,7 +99,7 @@ def dilated_attend(
     """Attention to every `stride`-th key, `radius` of them on each side, and to those in `also`: as `window_attend`."""
     b, t = q.shape[:2]
     keep = q.new_ones(b, t, dtype=torch.bool) if keep is None else keep
-    q, k, v, keep = (chunked(x, stride).transpose(1, 2).flatten(0, 1) for x in (q, k, v, keep))
+    q, k, v, keep = (chunk(x, stride).transpose(1, 2).flatten(0, 1) for x in (q, k, v, keep))
     if also is not None:
         also = Everywhere(*(x.repeat_interleave(stride, dim=0) for x in also))  # the same for every remainder
     y = window_attend(q, k, v, radius, keep, also, dropout)
@@ -150,9 +150,9 @@ class GlobalWindow(SelfAttention):
 
     def for_global(self, x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries of the global tokens (b, g, h, k), keys and values of all (b, t, h, k)."""
-        return self.projected((self.q(chosen), self.k(x), self.v(x)))
+        return self.project((self.q(chosen), self.k(x), self.v(x)))
 
-    def projected(self, parts: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, parts: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in parts)
         return q, k, v
 
@@ -165,7 +165,7 @@ class SeparateGlobalWindow(GlobalWindow):
         self.q_global, self.k_global, self.v_global = (nn.Linear(width, width) for _ in range(3))
 
     def for_global(self, x: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.projected((self.q_global(chosen), self.k_global(x), self.v_global(x)))
+        return self.project((self.q_global(chosen), self.k_global(x), self.v_global(x)))
 
 
 def global_places(chosen: Tensor) -> tuple[Tensor, Tensor]:

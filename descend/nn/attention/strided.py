@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from descend.nn.attention.self_attention import SelfAttention
-from descend.nn.attention.sliding_window import chunked
+from descend.nn.attention.sliding_window import chunk
 
 
 def weigh_parts(parts: list[tuple[Tensor, Tensor]], size: int, dropout: float) -> list[Tensor]:
@@ -33,7 +33,7 @@ def weigh_parts(parts: list[tuple[Tensor, Tensor]], size: int, dropout: float) -
 def strided_attend(q: Tensor, k: Tensor, v: Tensor, stride: int, dropout: float = 0.0) -> Tensor:
     """The last `stride` tokens and every stride-th before: (b, t, h, k) three times -> (b, t, h, k)."""
     t, size = q.shape[1], q.shape[-1]
-    q, k, v = (chunked(x, stride) for x in (q, k, v))  # (b, n, l, h, k)
+    q, k, v = (chunk(x, stride) for x in (q, k, v))  # (b, n, l, h, k)
     near_k, near_v = (torch.cat([F.pad(x, (0, 0) * 3 + (1, 0))[:, :-1], x], dim=2) for x in (k, v))
     row, at, place = (torch.arange(*x, device=q.device) for x in ((q.shape[1],), (stride,), (-stride, stride)))
     apart = at[:, None] - place
@@ -54,7 +54,7 @@ def strided_attend(q: Tensor, k: Tensor, v: Tensor, stride: int, dropout: float 
 def fixed_attend(q: Tensor, k: Tensor, v: Tensor, stride: int, summaries: int = 1, dropout: float = 0.0) -> Tensor:
     """The own block of `stride` tokens and the last ones of each block before: (b, t, h, k) -> (b, t, h, k)."""
     t, size = q.shape[1], q.shape[-1]
-    q, k, v = (chunked(x, stride) for x in (q, k, v))
+    q, k, v = (chunk(x, stride) for x in (q, k, v))
     far_k, far_v = (x[:, :, -summaries:].flatten(1, 2) for x in (k, v))  # (b, n·c, h, k)
     row, at = torch.arange(q.shape[1], device=q.device), torch.arange(stride, device=q.device)
     before = (row[:, None] > row.repeat_interleave(summaries))[:, None]

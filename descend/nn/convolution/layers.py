@@ -28,8 +28,7 @@ class SeparableConv2d(nn.Module):
         self.pointwise = nn.Conv2d(c_in, c_out, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.pointwise(self.depthwise(x))
-        return y
+        return self.pointwise(self.depthwise(x))
 
     def dense_weight(self) -> Tensor:
         """The kernel (c_out, c_in, K, K) of the one dense convolution that computes the same."""

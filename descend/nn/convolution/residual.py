@@ -74,8 +74,7 @@ class ConvNorm(nn.Module):
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.norm(self.conv(x))
-        return y
+        return self.norm(self.conv(x))
 
 
 class NormConv(nn.Module):
@@ -87,8 +86,7 @@ class NormConv(nn.Module):
         self.conv = convolution(inputs, outputs, kernel, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.conv(F.relu(self.norm(x)))
-        return y
+        return self.conv(F.relu(self.norm(x)))
 
 
 class ZeroPad(nn.Module):
@@ -97,7 +95,7 @@ class ZeroPad(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int = 1):
         super().__init__()
         if outputs < inputs:
-            raise ValueError(f"zeros cannot make {outputs} channels of {inputs}; take a projection")
+            raise ValueError(f"zeros cannot make {outputs} channels of {inputs}; use a projection")
         self.more, self.stride = outputs - inputs, stride
 
     def forward(self, x: Tensor) -> Tensor:
@@ -134,8 +132,7 @@ class BasicBlock(nn.Module):
 
     def branch(self, x: Tensor) -> Tensor:
         """F(x)"""
-        y: Tensor = self.conv_2(F.relu(self.conv_1(x)))
-        return y
+        return self.conv_2(F.relu(self.conv_1(x)))
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu(self.branch(x) + self.shortcut(x))
@@ -160,8 +157,7 @@ class BottleneckBlock(nn.Module):
     def branch(self, x: Tensor) -> Tensor:
         """F(x)"""
         x = F.relu(self.conv_1(x))
-        y: Tensor = self.conv_3(F.relu(self.conv_2(x)))
-        return y
+        return self.conv_3(F.relu(self.conv_2(x)))
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu(self.branch(x) + self.shortcut(x))
@@ -202,8 +198,7 @@ class ReluBeforeSum(BasicBlock):
         return F.relu(super().branch(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.branch(x) + self.shortcut(x)
-        return y
+        return self.branch(x) + self.shortcut(x)
 
 
 class ReluOnlyPreactivation(BasicBlock):
@@ -214,8 +209,7 @@ class ReluOnlyPreactivation(BasicBlock):
         return super().branch(F.relu(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.branch(x) + self.shortcut(x)
-        return y
+        return self.branch(x) + self.shortcut(x)
 
 
 class Preactivation(nn.Module):
@@ -229,12 +223,10 @@ class Preactivation(nn.Module):
 
     def branch(self, x: Tensor) -> Tensor:
         """F(x)"""
-        y: Tensor = self.conv_2(self.conv_1(x))
-        return y
+        return self.conv_2(self.conv_1(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.shortcut(x) + self.branch(x)
-        return y
+        return self.shortcut(x) + self.branch(x)
 
 
 class PreactivationBottleneck(Preactivation):
@@ -251,8 +243,7 @@ class PreactivationBottleneck(Preactivation):
 
     def branch(self, x: Tensor) -> Tensor:
         """F(x)"""
-        y: Tensor = self.conv_3(self.conv_2(self.conv_1(x)))
-        return y
+        return self.conv_3(self.conv_2(self.conv_1(x)))
 
 
 Block = Callable[[int, int, int], nn.Module]

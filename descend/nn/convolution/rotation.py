@@ -159,14 +159,14 @@ class BesselConv2d(nn.Module):
     def kernels(self) -> Tensor:
         """Real and imaginary part of Σ_j w_mj N J e^{−imθ}: (2, orders, c_out, c_in, K, K)."""
         a, b = self.w_real, self.whole_imaginary()
-        real = self.mixed(a, self.real) - self.mixed(b, self.imaginary)
-        return torch.stack([real, self.mixed(a, self.imaginary) + self.mixed(b, self.real)])
+        real = self.mix(a, self.real) - self.mix(b, self.imaginary)
+        return torch.stack([real, self.mix(a, self.imaginary) + self.mix(b, self.real)])
 
     def whole_imaginary(self) -> Tensor:
         """Im w with its zeros for m = 0."""
         return F.pad(self.w_imaginary, (len(self.order) - self.w_imaginary.shape[-1], 0))
 
-    def mixed(self, w: Tensor, basis: Tensor) -> Tensor:
+    def mix(self, w: Tensor, basis: Tensor) -> Tensor:
         """Σ_j w_mj basis_mj for each m: (orders, c_out, c_in, K, K)."""
         of_m = F.one_hot(self.order, self.orders).to(w.dtype)  # (f, orders)
         return torch.einsum("ocf,fm,fhw->mochw", w, of_m, basis)
@@ -178,6 +178,6 @@ class MirrorBesselConv2d(BesselConv2d):
     def kernels(self) -> Tensor:
         """(4, orders, c_out, c_in, K, K): both parts of Σ Re(w) basis and of Σ Im(w) basis."""
         parts = [
-            self.mixed(w, basis) for w in (self.w_real, self.whole_imaginary()) for basis in (self.real, self.imaginary)
+            self.mix(w, basis) for w in (self.w_real, self.whole_imaginary()) for basis in (self.real, self.imaginary)
         ]
         return torch.stack(parts)

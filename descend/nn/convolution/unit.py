@@ -26,8 +26,7 @@ class ConvUnit(nn.Module):
         self.act = act
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.act(self.norm(self.conv(x)))
-        return y
+        return self.act(self.norm(self.conv(x)))
 
 
 class SameConv2d(nn.Conv2d):

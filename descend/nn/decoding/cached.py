@@ -10,7 +10,7 @@ This gives the numbers of the model's forward to rounding. A step has little ari
 CPU it is one call of compiled code (`descend.native`); prompts, other devices and other types take the form below.
 Dropout is off, whatever mode the model is in.
 
-A decoder shares the weights of its model: if they change, it goes on with the new ones.
+A decoder shares the weights of its model: if they change, it uses the new ones.
 """
 
 from __future__ import annotations

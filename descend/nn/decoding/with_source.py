@@ -48,8 +48,7 @@ def attend_to_kept(attn: Attention, x: Tensor, kv: Tensor | tuple[Tensor, Tensor
     """Attention from x (b, t, d) to keys and values that are there already: each (b, h, s, k)."""
     q = attn.q(x).unflatten(-1, (-1, attn.head_size))
     k, v = (part.transpose(1, 2) for part in kv)
-    out: Tensor = attn.out(attend(q, k, v, mask=mask, scale=attn.scale).flatten(-2))
-    return out
+    return attn.out(attend(q, k, v, mask=mask, scale=attn.scale).flatten(-2))
 
 
 class SourceCache:
@@ -70,7 +69,7 @@ class SourceCache:
 
 
 class SourceDecoder:
-    """What `descend.sampling` writes with, for the sources `memory` (b, s, d), of which `real` (b, s) is no padding."""
+    """What `descend.sampling` writes with, for the sources `memory` (b, s, d), where `real` (b, s) is not padding."""
 
     def __init__(self, model: nn.Module, target: Target, memory: Tensor, real: Tensor | None, context: int):
         self.model, self.target, self.memory, self.context = model, target, memory, context

@@ -40,7 +40,7 @@ class Carried(NamedTuple):
     keys: Tensor
     """what the score reads of them (b, s, d)"""
     real: Tensor
-    """True where the source is no padding (b, s)"""
+    """True where the source is not padding (b, s)"""
 
     def take(self, rows: Tensor) -> Carried:
         """These rows, in this order."""

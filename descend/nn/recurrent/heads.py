@@ -2,6 +2,7 @@
 
     many-to-one     `LastState`       y = W h⁽ᵀ⁾ + b                              T of each sequence, not of the padding
                     `AttentionPool`   M = tanh(H),  α = softmax(wᵀ M),  r = H αᵀ,  h* = tanh(r),  y = W h* + b
+                                      or layers between: h* ← tanh(V h* + c) for each width in `between`
     many-to-many    `EachStep`        y⁽ᵗ⁾ = W h⁽ᵗ⁾ + b
     one-to-many     `FromVector`      h⁽⁰⁾ = W x, then each step reads the symbol before it
 
@@ -14,6 +15,8 @@ Systems: rnn-task-heads, att-blstm
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -47,10 +50,12 @@ class EachStep(nn.Module):
 class AttentionPool(nn.Module):
     """One vector of all states, each weighted by what it says: (b, t, d) -> (b, outputs)"""
 
-    def __init__(self, width: int, outputs: int):
+    def __init__(self, width: int, outputs: int, between: Sequence[int] = ()):
         super().__init__()
         self.w = nn.Parameter(torch.randn(width) / math.sqrt(width))
-        self.out = nn.Linear(width, outputs)
+        sizes = [width, *between]
+        self.between = nn.ModuleList(nn.Linear(m, n) for m, n in pairwise(sizes))
+        self.out = nn.Linear(sizes[-1], outputs)
 
     def weights(self, h: Tensor, lengths: Tensor) -> Tensor:
         """α (b, t): a distribution over the real words."""
@@ -59,6 +64,8 @@ class AttentionPool(nn.Module):
 
     def forward(self, h: Tensor, last: Tensor, lengths: Tensor) -> Tensor:
         pooled = torch.einsum("bt,btd->bd", self.weights(h, lengths), h).tanh()
+        for layer in self.between:
+            pooled = layer(pooled).tanh()
         return self.out(pooled)
 
 

@@ -83,7 +83,7 @@ class Selective(nn.Module):
         x = F.silu(self.conv(padded)).transpose(1, 2)
         if real is not None:
             x = x * real[..., None]
-        delta, b, c = self.chosen(x)
+        delta, b, c = self.select_parameters(x)
         y, h = selective(x, delta, -self.a_log.exp(), b, c)
         out = self.out_proj((y + self.d * x) * F.silu(z))
         return out, Remembered(padded[..., padded.shape[-1] - kept :], h)
@@ -93,11 +93,11 @@ class Selective(nn.Module):
         x, z = self.in_proj(u).chunk(2, dim=-1)
         window = torch.cat([past.inputs, x[..., None]], dim=-1)
         x = F.silu(self.conv(window)[..., 0])
-        delta, b, c = self.chosen(x)
+        delta, b, c = self.select_parameters(x)
         y, h = selective_step(past.h, x, delta, -self.a_log.exp(), b, c)
         return self.out_proj((y + self.d * x) * F.silu(z)), Remembered(window[..., 1:], h)
 
-    def chosen(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def select_parameters(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Δ, B and C: the input decides what is written, what is forgotten and what is read."""
         delta, b, c = self.x_proj(x).split([self.rank, self.state, self.state], dim=-1)
         return F.softplus(self.dt_proj(delta)), b, c

@@ -15,12 +15,12 @@ from torch import Tensor
 from descend.ops.attention.rotary import rotation
 
 
-def absorbed(w_q: Tensor, w_uk: Tensor) -> Tensor:
+def absorb(w_q: Tensor, w_uk: Tensor) -> Tensor:
     """W^Qᵀ W^UK (d, d_c) of W^Q (d_h, d) and W^UK (d_h, d_c)."""
     return w_q.mT @ w_uk
 
 
-def absorbed_with_rope(w_q: Tensor, w_uk: Tensor, angles: Tensor) -> Tensor:
+def absorb_with_rope(w_q: Tensor, w_uk: Tensor, angles: Tensor) -> Tensor:
     """W^Qᵀ R_iᵀ R_j W^UK (…, d, d_c) for angles (j − i) θ (…, d_h/2)."""
     return w_q.mT @ rotation(angles) @ w_uk
 

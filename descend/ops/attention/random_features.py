@@ -9,9 +9,10 @@
     sin/cos     exp(‖q‖² + ‖k‖²) ((1 + e^(−2s))/2 − e^(−s))                        0 at q = k
 
 Errata of S940 6.2, and the form taken here: the features as printed estimate exp(q·k); for exp(q·k/√d) feed q d^(−1/4)
-and k d^(−1/4) (`scaled`). The printed output Φ(Q)(Φ(K)ᵀV) lacks the row normaliser. The mean is equal, not approximate;
-the average over m features approximates it. Positive features have the smaller variance only where the kernel is small;
-where q is near k, sin/cos have. The w_i are printed independent; the O of the name stands for orthogonal.
+and k d^(−1/4) (`scale_by_root`). The printed output Φ(Q)(Φ(K)ᵀV) lacks the row normaliser. The mean is equal, not
+approximate; the average over m features approximates it. Positive features have the smaller variance only where the
+kernel is small; where q is near k, sin/cos have. The w_i are printed independent; the O of the name stands for
+orthogonal.
 
 Systems: performer
 """
@@ -24,7 +25,7 @@ import torch
 from torch import Tensor
 
 
-def scaled(x: Tensor) -> Tensor:
+def scale_by_root(x: Tensor) -> Tensor:
     """x d^(−1/4), for queries and keys alike: then q·k is divided by √d."""
     return x * x.shape[-1] ** -0.25
 

@@ -150,8 +150,7 @@ def two_layer_gradients(x: Tensor, y: Tensor, w1: Tensor, b1: Tensor, w2: Tensor
 
 def numerator_jacobian(f: Function, x: Tensor) -> Tensor:
     """∂f_i/∂x_j at row i, column j: (d_f, d_x). Chain rule from the left: ∂g/∂x = (∂g/∂f)(∂f/∂x)."""
-    found: Tensor = jacrev(f)(x)
-    return found
+    return jacrev(f)(x)
 
 
 def denominator_jacobian(f: Function, x: Tensor) -> Tensor:

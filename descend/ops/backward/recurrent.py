@@ -6,7 +6,7 @@
     dW_hh = Σ_t δ_h⁽ᵗ⁾ h⁽ᵗ⁻¹⁾ᵀ    dW_xh = Σ_t δ_h⁽ᵗ⁾ x⁽ᵗ⁾ᵀ    dW_hy = Σ_t δ_y⁽ᵗ⁾ h⁽ᵗ⁾ᵀ    db_h = Σ δ_h    db_y = Σ δ_y
     ∂h⁽ᵀ⁾/∂h⁽¹⁾ = Π_{t=T..2} diag(σ_h'(z⁽ᵗ⁾)) W_hh                     T - 1 factors, the latest on the left
 
-    truncated: the sequence is cut into windows of τ steps and δ_h⁽ᵗ⁺¹⁾ = 0 at the end of each; the state goes on.
+    truncated: the sequence is cut into windows of τ steps and δ_h⁽ᵗ⁺¹⁾ = 0 at the end of each; the state is carried on.
     At most τ states are kept at a time. τ ≥ T is the whole of it.
 
     LSTM, dh the TOTAL gradient (the step's own loss and the gates of the step after it):

@@ -114,7 +114,7 @@ def gradient(f: Function, x: Tensor) -> Tensor:
 def slope_along(g: Tensor, u: Tensor) -> Tensor:
     """D_u f = g·û for the gradient g; only the direction of u counts, its length is divided out."""
     if bool((norm(u) == 0).any()):
-        raise ValueError("the zero vector is no direction; give u ≠ 0")
+        raise ValueError("the zero vector is not a direction; give u ≠ 0")
     return dot(g, unit(u))
 
 

@@ -66,9 +66,8 @@ def coordinates(v: Exact, basis: Exact) -> Exact:
     """c with Σ_i c_i b_i = v for a basis in the rows of (n, n); `c @ basis` gives v back."""
     n = len(v)
     if basis.shape != (n, n) or rank(basis) < n:
-        raise ValueError(f"the rows of {basis.shape} are no basis for {n} numbers; give {n} independent vectors")
-    solved: Exact = echelon(np.column_stack([basis.T, v]))[0][:, n]
-    return solved
+        raise ValueError(f"the rows of {basis.shape} are not a basis of {n} numbers; give {n} independent vectors")
+    return echelon(np.column_stack([basis.T, v]))[0][:, n]
 
 
 def power(a: Exact, k: int) -> Exact:

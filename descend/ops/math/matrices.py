@@ -134,7 +134,7 @@ def invertible(a: Tensor) -> bool:
 def coordinates(v: Tensor, basis: Tensor) -> Tensor:
     """c with Σ_i c_i b_i = v, for a basis in the rows of (n, n); v may be (.., n)."""
     if not invertible(basis):
-        raise ValueError(f"the rows of {tuple(basis.shape)} are no basis; give n independent vectors of n numbers")
+        raise ValueError(f"the rows of {tuple(basis.shape)} are not a basis; give n independent vectors of n numbers")
     return torch.linalg.solve(basis.mT, v[..., None]).squeeze(-1)
 
 

@@ -65,7 +65,7 @@ def sample_pmf(p: Tensor, n: int, random: torch.Generator) -> Tensor:
     """n outcomes 0..len(p)−1: the first whose cumulated probability exceeds a uniform number."""
     faults = broken_pmf(p)
     if faults:
-        raise ValueError(f"p is no distribution: it fails {', '.join(faults)}; normalise it first")
+        raise ValueError(f"p is not a distribution: it fails {', '.join(faults)}; normalise it first")
     steps = p.cumsum(-1)
     u = steps[-1] * torch.rand(n, generator=random, dtype=p.dtype)
     return torch.searchsorted(steps, u, right=True)

@@ -81,7 +81,7 @@ def sources(equation: str) -> Shape:
     """The axes for torch's permute: "kilj->ijkl" (X's indices, then Y's) says that Y's axis a is X's sources[a]."""
     before, arrow, after = equation.replace(" ", "").partition("->")
     if not arrow or len(set(before)) < len(before) or sorted(before) != sorted(after):
-        raise ValueError(f"{equation!r} is no permutation; write each index once on each side, as in 'kilj->ijkl'")
+        raise ValueError(f"{equation!r} is not a permutation; write each index once on each side, as in 'kilj->ijkl'")
     return tuple(before.index(letter) for letter in after)
 
 

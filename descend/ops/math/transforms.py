@@ -87,7 +87,7 @@ def power_by_eigen(a: Tensor, x: Tensor, k: int) -> Tensor:
     """A^k x = Σ c_i λ_i^k v_i with x = Σ c_i v_i, for a real A that has n independent eigenvectors."""
     values, v = eigen(a)
     if int(torch.linalg.matrix_rank(v)) < len(a):
-        raise ValueError("the eigenvectors are no basis (a defective matrix); multiply, or use ops.exact.power")
+        raise ValueError("the eigenvectors do not form a basis (a defective matrix); multiply, or use ops.exact.power")
     c = torch.linalg.solve(v, x.to(v.dtype))
     return (v @ (c * values**k)).real
 
@@ -132,7 +132,7 @@ def reflection(normal: Tensor) -> Tensor:
     """H = I − 2 n nᵀ / nᵀn: the mirror whose normal is n (Householder)."""
     squared = normal @ normal
     if squared == 0:
-        raise ValueError("the zero vector is no normal of a mirror; give a direction")
+        raise ValueError("the zero vector cannot be the normal of a mirror; give a direction")
     return torch.eye(len(normal), dtype=normal.dtype) - 2 * torch.outer(normal, normal) / squared
 
 

@@ -21,6 +21,7 @@ def numbered(first: int, count: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.system("replay-buffer")
+@pytest.mark.system("replay-buffer", "ring")
 def test_the_oldest_goes_first() -> None:
     buffer = ReplayBuffer(5)
     buffer.add(numbered(0, 3))
@@ -34,6 +35,7 @@ def test_the_oldest_goes_first() -> None:
 
 
 @pytest.mark.system("replay-buffer")
+@pytest.mark.system("replay-buffer", "uniform")
 @pytest.mark.parametrize("held", [7, 40])
 def test_samples_are_uniform_over_what_is_held(held: int) -> None:
     """χ² against the uniform distribution, half full and after the ring has closed."""
@@ -47,6 +49,7 @@ def test_samples_are_uniform_over_what_is_held(held: int) -> None:
 
 
 @pytest.mark.system("replay-buffer")
+@pytest.mark.system("replay-buffer", "whole-rows")
 def test_a_sample_is_whole_rows_and_knows_their_numbers() -> None:
     buffer = ReplayBuffer(8)
     for first in range(0, 30, 3):
@@ -111,6 +114,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.system("replay-buffer", "resumed")
 def test_the_stream_goes_on_to_the_bit() -> None:
     """Mid-episode, with a memory that has been round the ring; the global random state plays no part."""
     one = stream(Explore(warmup=50, steps=800))

@@ -135,13 +135,13 @@ def test_erase() -> None:
 def test_composed_and_seeded() -> None:
     augment = Augment(tuple(ALL))
     assert augment.chance == 17
-    first = augment.seeded(X, 3)
-    assert torch.equal(first, augment.seeded(X, 3))
-    assert not torch.equal(first, augment.seeded(X, 4))
+    first = augment.augment_seeded(X, 3)
+    assert torch.equal(first, augment.augment_seeded(X, 3))
+    assert not torch.equal(first, augment.augment_seeded(X, 4))
     u = 2 * torch.rand(5, 3, generator=torch.Generator().manual_seed(1)) - 1
     two = Augment((Mirror(), Augment((Shift(1),))))
     close(two(X, u), Shift(1)(Mirror()(X, u[:, :1]), u[:, 1:]))
-    assert torch.equal(Augment(()).seeded(X, 0), X)
+    assert torch.equal(Augment(()).augment_seeded(X, 0), X)
 
 
 @pytest.mark.system("data-augmentation", "composable")
@@ -181,7 +181,7 @@ def test_augmentation_makes_a_classifier_hold_against_shifts(seed: int) -> None:
     """60 digits to learn from: with shifts, the accuracy on shifted test digits rises."""
     splits = load_digits_split()
     x, y, test = splits.train.x[:60], splits.train.y[:60], splits.test
-    moved = Augment((Shift(1),)).seeded(test.x, 0)
+    moved = Augment((Shift(1),)).augment_seeded(test.x, 0)
     accuracy = {}
     for name, augment in (("plain", Augment(())), ("shifted", Augment((Shift(1),)))):
         torch.manual_seed(seed)
@@ -189,7 +189,7 @@ def test_augmentation_makes_a_classifier_hold_against_shifts(seed: int) -> None:
         optimizer = Adam(lr=0.01).build(model)
         for step in range(150):
             optimizer.zero_grad()
-            cross_entropy(model(augment.seeded(x, step)), y).mean().backward()
+            cross_entropy(model(augment.augment_seeded(x, step)), y).mean().backward()
             optimizer.step()
         accuracy[name] = float((model(moved).argmax(1) == test.y).double().mean())
     assert accuracy["shifted"] > accuracy["plain"] + 0.15

@@ -22,6 +22,7 @@ from descend.errors import Mistake
 
 
 @pytest.mark.system("zero-shot-classification")
+@pytest.mark.system("zero-shot-classification", "kept-apart")
 def test_held_out_pairs_have_known_colours_and_shapes() -> None:
     seen, apart = combinations()
     assert len(set(seen) | set(apart)) == len(SHAPES) * len(COLOURS)

@@ -128,7 +128,7 @@ def test_copies_are_found_and_strangers_are_not(tmp_path: Path) -> None:
 
 
 def test_bands_find_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against comparing all with all; and a crowd that looks alike is not compared for ever."""
+    """Against comparing all with all; and a crowd that looks alike is not compared forever."""
     random = np.random.default_rng(0)
     hashes = random.integers(0, 2**63, 60, dtype=np.uint64)
     for i in range(30):

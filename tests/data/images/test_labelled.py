@@ -92,8 +92,8 @@ def test_resize_is_pillows(size: tuple[int, int]) -> None:
 def test_any_size_is_brought_to_the_models() -> None:
     prepare = Preprocessing.fit(splits())
     assert prepare(torch.rand(3, 2, 11, 7)).shape == (3, 2, 5, 4)
-    assert splits().resized(6).test.x.shape == (6, 2, 6, 6)
-    assert splits().resized(0).test.x.shape == (6, 2, 5, 4)
+    assert splits().resize(6).test.x.shape == (6, 2, 6, 6)
+    assert splits().resize(0).test.x.shape == (6, 2, 5, 4)
     with pytest.raises(Mistake, match="has 1 channels, the model was trained on 2"):
         prepare(torch.rand(3, 1, 5, 4))
 

@@ -87,7 +87,7 @@ def test_mistakes_name_the_file_and_the_fix(root: Path) -> None:
     (root / "masks" / "p1.png").unlink()
     said(r"images/p1.png has no mask of the same name")
     Image.fromarray(mask(1)).save(root / "masks" / "p1.jpg")
-    said("p1.jpg: .jpg changes values")
+    said("p1.jpg: .jpg is a lossy format")
     (root / "masks" / "p1.jpg").unlink()
     Image.new("RGB", (8, 8)).save(root / "masks" / "p1.png")
     said("p1.png is an image of mode RGB")

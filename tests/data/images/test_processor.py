@@ -141,7 +141,7 @@ def test_the_two_forms_of_a_frame(frame: Frame) -> None:
 
 
 def test_frames_that_cannot_be() -> None:
-    with pytest.raises(Mistake, match="edges of 10 do not hold an image of 12×8"):
+    with pytest.raises(Mistake, match="edges of 10 are too small for an image of 12×8"):
         Frame(12, 8, (10,))
     with pytest.raises(Mistake, match="at least 1 pixel"):
         Frame(0, 8)
@@ -155,4 +155,4 @@ def test_statistics_go_with_the_frame() -> None:
     splits = Splits(images, images, images, ("a", "b"), frame=Frame(8, 8, (9,), BICUBIC))
     prepare = Preprocessing.fit(splits)
     assert (prepare.edges, prepare.resample) == ((9,), BICUBIC)
-    close(prepare.standardized(x).mean((0, 2, 3)) + 1, torch.ones(3))
+    close(prepare.standardize(x).mean((0, 2, 3)) + 1, torch.ones(3))

@@ -135,7 +135,7 @@ def test_sets_and_amounts() -> None:
     assert names["randaugment"] == ["Crop", "Mirror", "RandAugment", "Erase"]
     [flip] = augmentation("none", Amounts(flip=0.25))
     x = torch.rand(4000, 1, 1, 2, generator=torch.Generator().manual_seed(0))
-    flipped = (Augment((flip,)).seeded(x, 1) != x).flatten(1).any(1).float().mean()
+    flipped = (Augment((flip,)).augment_seeded(x, 1) != x).flatten(1).any(1).float().mean()
     assert abs(float(flipped) - 0.25) < 0.03
     assert [type(t).__name__ for t in augmentation("photographs", Amounts(crop=1.0, colour=0.0, erase=0.2))] == [
         "Mirror",

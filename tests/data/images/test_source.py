@@ -157,7 +157,7 @@ def test_cifar(tmp_path: Path) -> None:
 def test_pickles_are_refused(tmp_path: Path, names: tuple[str, ...]) -> None:
     for name in names:
         (tmp_path / name).write_bytes(b"\x80\x02}q\x01.")
-    with pytest.raises(Mistake, match=r"pickled version of CIFAR.* is never opened here; download the binary version"):
+    with pytest.raises(Mistake, match=r"pickled version of CIFAR.* descend never opens; download the binary version"):
         ImageSource(path=str(tmp_path)).read()
 
 
@@ -284,4 +284,4 @@ def test_files_go_through_as_in_training(tmp_path: Path) -> None:
     prepare = Preprocessing.fit(parts)
     assert (prepare.edges, prepare.image) == ((16,), (3, 16, 16))
     names = [tmp_path / parts.names[i] for i in parts.valid.ids.tolist()]
-    assert torch.equal(prepare.files(names), prepare.standardized(parts.valid.x[:]))
+    assert torch.equal(prepare.files(names), prepare.standardize(parts.valid.x[:]))

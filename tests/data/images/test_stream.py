@@ -1,4 +1,4 @@
-"""Workers change no batch, and a stream taken up in the middle of an epoch goes on as it would have."""
+"""Workers change no batch, and a stream resumed in the middle of an epoch continues as it would have."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_bytes_in_memory_are_the_files(data: ImageSource) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_walk_is_in_order_and_can_be_repeated(data: ImageSource, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_is_ordered_and_repeatable(data: ImageSource, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("descend.data.images.stream.NUMBERS", 3 * 12 * 12 * 2)
     splits = data.read()
     prepare = Preprocessing.fit(splits)
@@ -90,7 +90,7 @@ def test_a_walk_is_in_order_and_can_be_repeated(data: ImageSource, workers: int,
         batches = list(walk)
         assert [len(b["y"]) for b in batches] == [2, 2, 2, 2, 1]
         assert torch.equal(torch.cat([b["ids"] for b in batches]), splits.train.ids)
-        assert torch.equal(torch.cat([b["x"] for b in batches]), prepare.standardized(splits.train.x[:]))
+        assert torch.equal(torch.cat([b["x"] for b in batches]), prepare.standardize(splits.train.x[:]))
 
 
 def test_processes_share_a_batch(data: ImageSource) -> None:

@@ -23,6 +23,7 @@ def noise(random: torch.Generator, n: int) -> dict[str, Tensor]:
     return {"z": torch.randn(n, 2, generator=random)}
 
 
+@pytest.mark.system("training-loop", "shuffle")
 @pytest.mark.parametrize("batch", [1, 3, 4, 10])
 def test_each_example_once_an_epoch(batch: int) -> None:
     seen = ids(Shuffled(ARRAYS, batch, seed=5), 3 * N)
@@ -31,6 +32,7 @@ def test_each_example_once_an_epoch(batch: int) -> None:
     assert epochs[0] != epochs[1] != epochs[2]
 
 
+@pytest.mark.system("training-loop", "drop-last")
 @pytest.mark.parametrize("micro", [4, 2])
 def test_a_dropped_rest_is_another_one_in_each_epoch(micro: int) -> None:
     """10 examples in batches of 4: two batches an epoch, and the last two of the order are left out of it."""
@@ -66,11 +68,13 @@ def test_own_ids_are_kept() -> None:
     assert sorted(ids(stream, 1)) == list(range(100, 100 + N))
 
 
+@pytest.mark.system("training-loop", "shuffle")
 def test_the_order_is_a_function_of_the_seed() -> None:
     assert ids(Shuffled(ARRAYS, 4, seed=1), 9) == ids(Shuffled(ARRAYS, 4, seed=1), 9)
     assert ids(Shuffled(ARRAYS, 4, seed=1), 9) != ids(Shuffled(ARRAYS, 4, seed=2), 9)
 
 
+@pytest.mark.system("training-loop", "shuffle")
 @pytest.mark.parametrize("kind", ["shuffled", "drawn"])
 @pytest.mark.parametrize("before", [0, 1, 2, 3, 7])
 def test_exact_after_a_resume(kind: str, before: int) -> None:

@@ -82,7 +82,7 @@ def test_new_records() -> None:
         fitted("refuse").encode(new)
     with pytest.raises(Mistake, match=r"new\.csv has no column 'size'"):
         columns.encode(Records({"colour": ["red"]}, [2], "new.csv"))
-    with pytest.raises(Mistake, match="line 2, column 'size': 'big' is no number"):
+    with pytest.raises(Mistake, match="line 2, column 'size': 'big' is not a number"):
         columns.encode(Records({**new.columns, "size": ["big"]}, [2], "new.csv"))
 
 

@@ -99,6 +99,21 @@ def test_noise_has_its_distribution_and_never_draws_what_does_not_occur() -> Non
     assert noise(counts)(torch.tensor([-1.0, 1.0])).tolist() == [1, 2]
 
 
+@pytest.mark.system("skip-gram-negative-sampling", "outside")
+def test_noise_outside_the_window_has_the_distribution_of_the_rest() -> None:
+    counts = torch.tensor([3, 1, 16, 0, 5])
+    u = 2 * torch.rand(20_000, 1, generator=generator(0)) - 1
+    near = torch.tensor([2, 0, -1]).expand(20_000, -1)
+    found = torch.bincount(noise(counts, 1.0)(u, near).flatten(), minlength=5) / 20_000
+    assert found[[0, 2, 3]].tolist() == [0, 0, 0]
+    assert abs(float(found[4]) - 5 / 6) < 0.01
+    ends = torch.tensor([[-1.0], [1.0]])
+    assert noise(counts)(ends, near[:2]).flatten().tolist() == [1, 4]
+    assert torch.equal(noise(counts)(u, torch.full((20_000, 2), -1)), noise(counts)(u))  # nothing is near
+    with pytest.raises(Mistake, match=r"--noise\.words any"):
+        noise(counts)(ends[:1], torch.tensor([[0, 1, 2, 4]]))
+
+
 def test_a_stream_with_noise_resumes() -> None:
     def stream() -> WithNoise:
         arrays = {"x": torch.arange(10), "y": torch.arange(10) % 3}

@@ -190,9 +190,9 @@ def test_a_cut_loses_nothing(content: str, at: int) -> None:
 
 def test_validation_at_the_end_when_documents_are_few() -> None:
     cut = Cut(0.25, documents=1, bytes=8)
-    found = list(cut.divided(iter([Piece("abcdefgh", True)])))
+    found = list(cut.divide(iter([Piece("abcdefgh", True)])))
     assert found == [("train", Piece("abcdef", False)), ("valid", Piece("gh", True))]
-    spread = [part for part, _ in Cut(0.25, 12, 12).divided(Piece("x", True) for _ in range(12))]
+    spread = [part for part, _ in Cut(0.25, 12, 12).divide(Piece("x", True) for _ in range(12))]
     assert spread == (["train"] * 3 + ["valid"]) * 3
 
 

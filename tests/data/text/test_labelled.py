@@ -22,7 +22,7 @@ FORMATS = {
 
 
 def inputs(longest: int = 16) -> Inputs:
-    return Inputs.extended(Tokenizer.characters("word 0123456789"), longest)
+    return Inputs.extend(Tokenizer.characters("word 0123456789"), longest)
 
 
 @pytest.mark.parametrize("name", list(FORMATS))

@@ -31,7 +31,7 @@ def test_both_formats_are_the_same(tmp_path: Path) -> None:
 @pytest.mark.system("encoder-fine-tuning-heads")
 @pytest.mark.system("encoder-fine-tuning-heads", "tagging")
 def test_only_the_first_token_of_a_word_counts() -> None:
-    inputs = Inputs.extended(Tokenizer.characters("abc "), 8)
+    inputs = Inputs.extend(Tokenizer.characters("abc "), 8)
     b = tagged_arrays([["ab", "c"], ["abcabcabc"]], [[1, 2], [3]], inputs)
     a_, b_, c_, space = inputs.tokenizer.encode("abc ")
     assert b["x"][0].tolist() == [inputs.cls, a_, b_, space, c_, inputs.sep, inputs.pad, inputs.pad]

@@ -26,16 +26,19 @@ PLANE = Mixture(
 )
 
 
+@pytest.mark.system("mixture-of-gaussians", "density")
 def test_marginal_of_the_books() -> None:
     # The recomputed value is printed to ten digits.
     close(PAIR.log_prob(torch.tensor([[0.4]], dtype=DOUBLE)).exp(), torch.tensor([0.1209737453]).double(), loosen=10)
 
 
+@pytest.mark.system("mixture-of-gaussians", "density")
 def test_the_density_integrates_to_one() -> None:
     x = torch.linspace(-15, 15, 6001, dtype=DOUBLE)
     close(torch.trapezoid(PAIR.log_prob(x[:, None]).exp(), x), torch.tensor(1.0, dtype=DOUBLE))
 
 
+@pytest.mark.system("mixture-of-gaussians", "density", "posterior")
 def test_against_scipy() -> None:
     x = torch.randn(20, 2, generator=generator(0), dtype=DOUBLE)
     joint = torch.stack(
@@ -49,12 +52,14 @@ def test_against_scipy() -> None:
     close(PLANE.posterior(x), joint / joint.sum(dim=1, keepdim=True))
 
 
+@pytest.mark.system("mixture-of-gaussians", "stable")
 def test_far_points_stay_finite() -> None:
     far = torch.tensor([[1e4, 0.0]], dtype=DOUBLE)
     assert PLANE.log_prob(far).isfinite().all()
     close(PLANE.posterior(far).sum(), torch.tensor(1.0, dtype=DOUBLE))
 
 
+@pytest.mark.system("mixture-of-gaussians", "sampling")
 def test_samples_have_the_shares_means_and_widths() -> None:
     x, z = PLANE.sample(20_000, generator(3))
     for k in range(3):
@@ -66,6 +71,7 @@ def test_samples_have_the_shares_means_and_widths() -> None:
     assert torch.equal(PLANE.sample(5, generator(3))[0], PLANE.sample(5, generator(3))[0])
 
 
+@pytest.mark.system("mixture-of-gaussians", "posterior")
 def test_the_posterior_names_the_component_of_a_tight_sample() -> None:
     x, z = ring().sample(1000, generator(1))
     assert torch.equal(ring().posterior(x).argmax(dim=1), z)

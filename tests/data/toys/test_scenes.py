@@ -133,7 +133,7 @@ def test_bad_numbers_are_refused() -> None:
             scenes(2, 32, generator(0), wrong)
     with pytest.raises(Mistake, match="8 pixels"):
         scenes(2, 4, generator(0))
-    with pytest.raises(Mistake, match="one or more"):
+    with pytest.raises(Mistake, match="at least 1"):
         scenes(0, 32, generator(0))
 
 

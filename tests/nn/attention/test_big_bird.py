@@ -75,7 +75,7 @@ def test_module() -> None:
     short = x[:, :5]
     q, k, v = (p(short).unflatten(-1, (2, 4)) for p in (a.q, a.k, a.v))
     close(a(short), a.out(dense(q, k, v, None).flatten(-2)))  # the ends and one block: full attention
-    with pytest.raises(ValueError, match="both ways"):
+    with pytest.raises(ValueError, match="both directions"):
         a(x, causal=True)
     with pytest.raises(ValueError, match="blocks of 0 tokens"):
         BigBirdAttention(8, 2, size=0)

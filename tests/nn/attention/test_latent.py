@@ -68,7 +68,7 @@ def test_naive_and_absorbed_decoding_are_the_full_pass() -> None:
         k, v = attn.expand(kept)
         naive = attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))[0].transpose(1, 2).flatten(-2)
         close(naive @ attn.out.weight.T, full[:, t : t + 1])
-        close(attn.absorbed(q, kept[:, None], None), full[:, t : t + 1])
+        close(attn.attend_absorbed(q, kept[:, None], None), full[:, t : t + 1])
 
 
 @pytest.mark.system("multi-head-latent-attention")
@@ -106,4 +106,4 @@ def test_without_norms_it_is_the_form_of_the_book() -> None:
     at = angles(torch.arange(5))
     close(attn(h, at), torch.cat(outputs, -1) @ attn.out.weight.T)
     close(attn.latents(2 * h, at), 2 * attn.latents(h, at))
-    close(attn.absorbed(attn.queries(h, at), attn.latents(h, at)[:, None], causal_mask(5)), attn(h, at))
+    close(attn.attend_absorbed(attn.queries(h, at), attn.latents(h, at)[:, None], causal_mask(5)), attn(h, at))

@@ -46,7 +46,7 @@ def test_module() -> None:
     close(attn(x, keep)[:, :15], attn(x[:, :15]))  # a shorter text is a padded one
     with pytest.raises(ValueError, match="projection is for 20"):
         attn(torch.randn(1, 21, 8))
-    with pytest.raises(ValueError, match="both ways"):
+    with pytest.raises(ValueError, match="both directions"):
         attn(x, causal=True)
 
 

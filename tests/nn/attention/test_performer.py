@@ -11,7 +11,7 @@ from descend.nn.attention.performer import PerformerAttention, performer_mix
 from descend.nn.attention.self_attention import SelfAttention
 from descend.ops.attention.dot_product import causal_mask
 from descend.ops.attention.linear import kernel_attention
-from descend.ops.attention.random_features import orthogonal_rows, positive_features, scaled
+from descend.ops.attention.random_features import orthogonal_rows, positive_features, scale_by_root
 from tests.close import close
 from tests.nn.dense import dense, kept_for_backward, qkv
 
@@ -29,7 +29,8 @@ def test_equals_the_kernel_of_the_printed_features(causal: bool) -> None:
     """With inputs scaled by d^(−1/4) and the row normaliser; taking out the largest exponent changes nothing."""
     q, k, v = qkv(33)
     w = rows(7)
-    heads = [x.transpose(1, 2) for x in (positive_features(scaled(q), w), positive_features(scaled(k), w), v)]
+    q_features, k_features = (positive_features(scale_by_root(x), w) for x in (q, k))
+    heads = [x.transpose(1, 2) for x in (q_features, k_features, v)]
     expected = kernel_attention(*heads, causal_mask(33) if causal else None)[0].transpose(1, 2)
     close(performer_mix(q, k, v, w, causal=causal), expected)
 

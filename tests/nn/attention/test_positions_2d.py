@@ -10,6 +10,7 @@ from tests.close import close
 
 
 @pytest.mark.system("vit-pretrain-finetune")
+@pytest.mark.system("vit-pretrain-finetune", "same-grid")
 def test_the_same_grid_is_the_identity_and_special_rows_are_untouched() -> None:
     torch.manual_seed(0)
     positions = torch.randn(1, 2 + 12, 5)
@@ -20,6 +21,7 @@ def test_the_same_grid_is_the_identity_and_special_rows_are_untouched() -> None:
 
 
 @pytest.mark.system("vit-pretrain-finetune")
+@pytest.mark.system("vit-pretrain-finetune", "resolution")
 def test_interpolation_goes_in_two_dimensions() -> None:
     """What changes with the row alone still does, in order; a grid turned on its side gives the result turned."""
     row = torch.arange(8.0)[:, None, None].expand(8, 6, 1)
@@ -32,6 +34,7 @@ def test_interpolation_goes_in_two_dimensions() -> None:
 
 
 @pytest.mark.system("class-token")
+@pytest.mark.system("class-token", "similarity")
 def test_similarity_shows_the_grid() -> None:
     """Positions made of a row part and a column part: a patch is most like itself, then its row and its column."""
     torch.manual_seed(0)

@@ -57,6 +57,7 @@ def dense(made: ImageWindowAttention, x: Tensor) -> Tensor:
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "windows", "padding", "bias")
 @pytest.mark.parametrize(("height", "width", "window", "shift"), SIZES[:4])
 def test_rolled_windows_are_dense_masked_attention(height: int, width: int, window: int, shift: int) -> None:
     """Values and every gradient, the bias's too."""
@@ -71,6 +72,7 @@ def test_rolled_windows_are_dense_masked_attention(height: int, width: int, wind
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "wrapped")
 @pytest.mark.parametrize(("height", "width", "window", "shift"), SIZES)
 def test_wrapped_regions_never_mix(height: int, width: int, window: int, shift: int) -> None:
     """What one position gets from another: nothing beyond its own shifted window, something from all of it."""
@@ -84,6 +86,7 @@ def test_wrapped_regions_never_mix(height: int, width: int, window: int, shift: 
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "global")
 def test_a_window_of_the_whole_map_is_global_attention() -> None:
     made = layer(6, 3)  # no shift either: there is one window
     torch.nn.init.zeros_(made.offsets)
@@ -131,6 +134,7 @@ def test_the_index_has_every_offset_once() -> None:
 
 
 @pytest.mark.system("window-attention")
+@pytest.mark.system("window-attention", "bias")
 def test_gradients() -> None:
     made = layer(2, 1, width=4)
     x = torch.randn(1, 4, 3, 4, dtype=torch.float64, requires_grad=True)

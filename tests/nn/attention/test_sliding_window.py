@@ -89,7 +89,7 @@ def test_in_a_block_it_reaches_its_radius() -> None:
     x = torch.randn(1, 30, 8, requires_grad=True)
     [grad] = torch.autograd.grad(block(x)[0, 15].sum(), x)
     assert grad[0].abs().sum(-1).nonzero().flatten().tolist() == [9, 12, 15, 18, 21]
-    with pytest.raises(ValueError, match="both ways"):
+    with pytest.raises(ValueError, match="both directions"):
         block(x, causal=True)
     with pytest.raises(ValueError, match="radius -1"):
         WindowAttention(8, 2, -1)

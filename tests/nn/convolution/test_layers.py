@@ -16,6 +16,7 @@ from tests.close import close
 
 
 @pytest.mark.system("depthwise-separable-convolution")
+@pytest.mark.system("depthwise-separable-convolution", "outer-product")
 @pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 0, 1), (2, 1, 1), (1, 2, 2)])
 def test_equals_the_dense_layer_with_the_outer_product(stride: int, padding: int, dilation: int) -> None:
     torch.manual_seed(0)
@@ -29,6 +30,7 @@ def test_equals_the_dense_layer_with_the_outer_product(stride: int, padding: int
 
 
 @pytest.mark.system("depthwise-separable-convolution")
+@pytest.mark.system("depthwise-separable-convolution", "drop-in", "counted")
 def test_a_drop_in_with_the_counted_cost() -> None:
     ours, full = SeparableConv2d(16, 32, 3, padding=1), nn.Conv2d(16, 32, 3, padding=1)
     x = torch.zeros(1, 16, 10, 12)
@@ -40,7 +42,9 @@ def test_a_drop_in_with_the_counted_cost() -> None:
 
 
 @pytest.mark.system("depthwise-separable-convolution")
+@pytest.mark.system("depthwise-separable-convolution", "gradients")
 @pytest.mark.system("transposed-convolution")
+@pytest.mark.system("transposed-convolution", "gradients")
 def test_gradients() -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 2, 4, 4, dtype=torch.float64, requires_grad=True)
@@ -51,6 +55,7 @@ def test_gradients() -> None:
 
 
 @pytest.mark.system("transposed-convolution")
+@pytest.mark.system("transposed-convolution", "overlaps")
 @pytest.mark.parametrize(("kernel", "stride", "padding"), [(3, 2, 0), (3, 2, 1), (2, 2, 0), (3, 1, 1), (2, 3, 0)])
 def test_averaged_layer(kernel: int, stride: int, padding: int) -> None:
     torch.manual_seed(0)

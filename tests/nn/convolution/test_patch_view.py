@@ -22,6 +22,7 @@ def classifier(window: int) -> nn.Sequential:
     return nn.Sequential(*convs, nn.Flatten(), *dense).double()
 
 
+@pytest.mark.system("patch-view-prediction", "equal", "dense-map", "cost")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("window", [8, 10])
 def test_equals_the_fully_convolutional_network(window: int) -> None:
@@ -36,6 +37,7 @@ def test_equals_the_fully_convolutional_network(window: int) -> None:
     assert layers(whole, x).flops < layers(SlidingWindow(f, window, 2), x).flops / 2, "windows share their work"
 
 
+@pytest.mark.system("patch-view-prediction", "dense-map")
 @pytest.mark.system(SLUG)
 def test_without_pools_every_pixel_has_an_answer() -> None:
     torch.manual_seed(0)
@@ -55,6 +57,7 @@ def test_many_windows_are_cut_into_parts(monkeypatch: pytest.MonkeyPatch) -> Non
     close(SlidingWindow(f, 8)(x), whole)
 
 
+@pytest.mark.system("patch-view-prediction", "limit")
 @pytest.mark.system(SLUG)
 def test_padding_is_refused() -> None:
     f = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.Flatten(), nn.Linear(2 * 25, 2))

@@ -67,6 +67,7 @@ def conv(x: Tensor, weight: Tensor, stride: int = 1) -> Tensor:
 
 
 @pytest.mark.system("residual-block")
+@pytest.mark.system("residual-block", "bare-sum", "jacobian")
 def test_a_wrapper_around_any_layer() -> None:
     """F = 0 is the identity, the Jacobian is I + ∂F/∂x, and the gradient goes to both branches."""
     f, x = nn.Sequential(nn.Linear(3, 3), nn.Tanh()).double(), torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64)
@@ -80,7 +81,9 @@ def test_a_wrapper_around_any_layer() -> None:
         Residual(nn.Linear(3, 2))(torch.zeros(3))
 
 
+@pytest.mark.system("preactivation-block", "placements")
 @pytest.mark.system("residual-block")
+@pytest.mark.system("residual-block", "shortcuts", "relu-after-sum")
 @pytest.mark.parametrize("shortcut", [projection, zero_pad])
 @pytest.mark.parametrize(("outputs", "stride"), [(4, 1), (6, 2), (4, 2), (6, 1)])
 def test_the_basic_block_is_the_equation(shortcut: Any, outputs: int, stride: int) -> None:
@@ -99,6 +102,7 @@ def test_the_basic_block_is_the_equation(shortcut: Any, outputs: int, stride: in
 
 
 @pytest.mark.system("residual-block")
+@pytest.mark.system("residual-block", "relu-after-sum", "skip-gradient")
 def test_a_silent_block() -> None:
     """F = 0: ReLU(x), and the gradient reaches x through the skip although F's weights are 0."""
     x = images().requires_grad_()
@@ -110,6 +114,7 @@ def test_a_silent_block() -> None:
 
 
 @pytest.mark.system("residual-block")
+@pytest.mark.system("residual-block", "shortcuts")
 def test_shortcuts_and_their_parameters() -> None:
     """The identity and zeros have none; 64 -> 128 by projection has 8192 weights (and a norm)."""
     assert not list(projection(64, 64, 1).parameters())
@@ -120,6 +125,7 @@ def test_shortcuts_and_their_parameters() -> None:
 
 
 @pytest.mark.system("bottleneck-block")
+@pytest.mark.system("bottleneck-block", "equation")
 @pytest.mark.parametrize("strides", [(1, 1), (1, 2), (2, 1)])
 def test_the_bottleneck_is_the_equation(strides: tuple[int, int]) -> None:
     x, block = images(), moved(BottleneckBlock(4, 8, strides).double())
@@ -131,6 +137,7 @@ def test_the_bottleneck_is_the_equation(strides: tuple[int, int]) -> None:
 
 
 @pytest.mark.system("bottleneck-block")
+@pytest.mark.system("bottleneck-block", "saving")
 def test_weights_of_a_bottleneck() -> None:
     """17/16 C² against 18 C²."""
     for channels in (64, 256):
@@ -145,6 +152,7 @@ def test_weights_of_a_bottleneck() -> None:
 
 
 @pytest.mark.system("preactivation-block")
+@pytest.mark.system("preactivation-block", "placements")
 def test_each_placement_is_its_equation() -> None:
     """The five of the paper, written out: which of norm, ReLU and sum comes when."""
     x = images()
@@ -174,6 +182,7 @@ def test_each_placement_is_its_equation() -> None:
 
 
 @pytest.mark.system("preactivation-block")
+@pytest.mark.system("preactivation-block", "pure-identity")
 @pytest.mark.parametrize("kind", PLACEMENTS)
 def test_the_path_of_a_silent_block(kind: Any) -> None:
     """With F = 0 the shortcut of a block that ends in a bare sum is a pure identity; the other two are not."""
@@ -185,6 +194,7 @@ def test_the_path_of_a_silent_block(kind: Any) -> None:
 @pytest.mark.system("preactivation-block")
 @pytest.mark.system("residual-block")
 @pytest.mark.system("bottleneck-block")
+@pytest.mark.system("bottleneck-block", "gradients")
 @pytest.mark.parametrize("kind", [*PLACEMENTS, BottleneckBlock, PlainBlock])
 def test_gradients(kind: Any) -> None:
     block = moved(kind(4, 4).double())

@@ -43,6 +43,8 @@ def layers(c_in: int = 2, c_out: int = 3) -> list[nn.Module]:
     return [layer.double() for layer in (*kinds, MirrorBesselConv2d(c_in, c_out, 3, padding=1))]
 
 
+@pytest.mark.system("bessel-convolution", "quarter-turns")
+@pytest.mark.system("ric-convolution", "quarter-turns")
 @pytest.mark.system(RIC)
 @pytest.mark.system(BESSEL)
 def test_a_quarter_turn_turns_the_map_exactly() -> None:
@@ -60,6 +62,8 @@ def test_a_quarter_turn_turns_the_map_exactly() -> None:
     assert gap.max() < 1e-12
 
 
+@pytest.mark.system("bessel-convolution", "other-angles")
+@pytest.mark.system("ric-convolution", "other-angles")
 @pytest.mark.system(RIC)
 @pytest.mark.system(BESSEL)
 def test_other_angles_up_to_the_grid() -> None:
@@ -74,6 +78,7 @@ def test_other_angles_up_to_the_grid() -> None:
     assert relative_change(largest(edge), x, turn_quarters) > 0.3
 
 
+@pytest.mark.system("ric-convolution", "points")
 @pytest.mark.system(RIC)
 def test_points_of_the_rings() -> None:
     """The pixel below the centre (θ = 0) looks down first, then around; K² points, the middle among them."""
@@ -91,6 +96,7 @@ def test_points_of_the_rings() -> None:
         ring_points(8, 8, 4)
 
 
+@pytest.mark.system("ric-convolution", "points")
 @pytest.mark.system(RIC)
 def test_sampling_is_bilinear_with_zeros_outside() -> None:
     x = torch.arange(12.0, dtype=torch.float64).view(1, 1, 3, 4)
@@ -99,6 +105,7 @@ def test_sampling_is_bilinear_with_zeros_outside() -> None:
     close(found, torch.tensor([0.0, 8.25, 11.0, 0.5, 0.0], dtype=torch.float64))
 
 
+@pytest.mark.system("ric-convolution", "drop-in")
 @pytest.mark.system(RIC)
 def test_a_drop_in_without_more_weights() -> None:
     for kernel in (3, 5):
@@ -118,6 +125,7 @@ def test_a_drop_in_without_more_weights() -> None:
     assert equivariance_error(ours, normal(1, 1, 12, 12), moved, border=4) > 1e-3, "the centre is special"
 
 
+@pytest.mark.system("bessel-convolution", "basis")
 @pytest.mark.system(BESSEL)
 def test_zeros_and_norms() -> None:
     """A 5×5 window keeps 3, 2, 2, 1, 1, 1, 1 functions of the orders 0..6 below k_max = 5π/2."""
@@ -129,6 +137,7 @@ def test_zeros_and_norms() -> None:
         assert all(k <= 5 * math.pi / 2 for k in ks)
 
 
+@pytest.mark.system("bessel-convolution", "basis")
 @pytest.mark.system(BESSEL)
 def test_the_basis_is_orthonormal_on_a_fine_grid() -> None:
     from scipy.special import jv
@@ -147,6 +156,7 @@ def test_the_basis_is_orthonormal_on_a_fine_grid() -> None:
     assert (gram - torch.eye(len(orders), dtype=torch.complex128)).abs().max() < 0.02
 
 
+@pytest.mark.system("bessel-convolution", "response")
 @pytest.mark.system(BESSEL)
 def test_the_response_is_the_equation() -> None:
     """a = b + Σ_m |Σ_j w_mj φ_mj|², written out at one pixel; corners of the window lie outside the disc."""
@@ -166,6 +176,7 @@ def test_the_response_is_the_equation() -> None:
     assert len(order) * 6 + int((order > 0).sum()) * 6 + 3 == sum(p.numel() for p in layer.parameters())
 
 
+@pytest.mark.system("bessel-convolution", "mirror")
 @pytest.mark.system(BESSEL)
 def test_mirror_images() -> None:
     """The mirror form answers the same to a mirrored image, the other one does not."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -27,6 +31,7 @@ def tokens(b: int = 3, t: int = 11) -> Tensor:
 
 @pytest.mark.system("causal-mask", "incremental")
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "logits")
 @pytest.mark.parametrize("b", [1, 3, 40])
 @pytest.mark.parametrize("prompt", [1, 5])
 def test_the_logits_of_every_step_are_those_of_the_full_pass(b: int, prompt: int) -> None:
@@ -41,6 +46,7 @@ def test_the_logits_of_every_step_are_those_of_the_full_pass(b: int, prompt: int
 
 
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "logits")
 def test_in_double_precision_too() -> None:
     gpt2, x = model().double(), tokens()
     decoder = gpt2.decoder()
@@ -52,6 +58,7 @@ def test_in_double_precision_too() -> None:
 
 @pytest.mark.system("padding-mask", "causal")
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "padding-and-beams")
 @pytest.mark.system("padding-mask")
 @pytest.mark.parametrize("rows", [slice(0, 3), slice(1, 2)])
 def test_padding_on_the_left_changes_nothing(rows: slice) -> None:
@@ -65,6 +72,7 @@ def test_padding_on_the_left_changes_nothing(rows: slice) -> None:
 
 @pytest.mark.system("causal-mask", "incremental")
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "grows")
 def test_one_query_against_the_cached_keys_is_a_row_of_masked_attention() -> None:
     """T = 6: the last query sees all keys so far, so row t of the masked form is the step t of the cached one."""
     q, k, v = torch.randn(3, 1, 1, 6, 4, generator=torch.Generator().manual_seed(11), dtype=torch.float64)
@@ -79,6 +87,7 @@ def test_one_query_against_the_cached_keys_is_a_row_of_masked_attention() -> Non
 
 
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "grows")
 def test_every_key_is_computed_once() -> None:
     """T = 6 tokens one by one: 6 key projections with the cache, 1 + 2 + … + 6 = 21 without."""
     gpt2, x = model(), tokens(1, 6)
@@ -103,6 +112,7 @@ def test_every_key_is_computed_once() -> None:
 
 
 @pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "padding-and-beams")
 def test_reorder_moves_whole_sequences() -> None:
     gpt2, x, pad = model(), tokens(), torch.tensor([0, 2, 4])
     decoder = gpt2.decoder()
@@ -113,6 +123,35 @@ def test_reorder_moves_whole_sequences() -> None:
         decoder.start(x[:, :6], pad, 11)
         decoder.reorder(order)
         close(decoder.step(x[order, 6]), expected[order])
+
+
+def least(f: Callable[[], object], times: int = 7) -> float:
+    """Seconds of the fastest of some calls: what the others take more is the machine's."""
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        f()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+@pytest.mark.system("kv-cache")
+@pytest.mark.system("kv-cache", "time")
+def test_the_time_of_a_token_hardly_grows_with_the_cache(record_property: Callable[[str, object], None]) -> None:
+    """The 20th and the 400th token: without the cache all before it are computed again, with it looked up."""
+    torch.set_num_threads(1)
+    gpt2 = GPT2(replace(TINY, context=512, width=128, heads=4))
+    x, decoder = torch.zeros(1, 512, dtype=torch.long), gpt2.decoder()
+    with torch.no_grad():
+        again = [least(lambda: gpt2(x[:, :t])) for t in (20, 400)]
+        cached = []
+        for t in (20, 400):
+            decoder.start(x[:, :t], torch.zeros(1, dtype=torch.long), 512)
+            cached.append(least(lambda: decoder.step(x[:, 0])))
+    record_property("400th over 20th token, again", again[1] / again[0])
+    record_property("400th over 20th token, cached", cached[1] / cached[0])
+    assert again[1] > 4 * again[0]
+    assert cached[1] < 3 * cached[0]
 
 
 def test_padding_queries_are_not_nan() -> None:

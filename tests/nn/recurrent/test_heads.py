@@ -55,3 +55,14 @@ def test_one_vector_becomes_a_sequence() -> None:
         loss.backward()
         optimizer.step()
     assert torch.equal(net(x, before).argmax(-1), y)
+
+
+@pytest.mark.system("att-blstm", "layers")
+def test_more_layers_after_the_sentence_vector() -> None:
+    torch.manual_seed(0)
+    head, h, lengths = AttentionPool(6, 2, (5, 4)), torch.randn(3, 5, 6), torch.tensor([5, 1, 3])
+    pooled = (head.weights(h, lengths)[..., None] * h).sum(1).tanh()
+    first, second = head.between
+    close(head(h, h[:, -1], lengths), head.out(second(first(pooled).tanh()).tanh()))
+    assert head.out.in_features == 4
+    assert "between.0.weight" not in AttentionPool(6, 2).state_dict()

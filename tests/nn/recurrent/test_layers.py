@@ -66,7 +66,7 @@ def test_stacked_layers_are_cells_on_cells() -> None:
     close(found, h)
     close(state[1, 1], states[-1].c)
     first, middle = net(x[:, :3])
-    again, _ = net(x[:, 3:], middle)  # a state goes on
+    again, _ = net(x[:, 3:], middle)  # a state is carried on
     close(torch.cat([first, again], dim=1), found)
 
 

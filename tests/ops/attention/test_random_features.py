@@ -13,7 +13,7 @@ from descend.ops.attention.random_features import (
     orthogonal_rows,
     positive_features,
     positive_variance,
-    scaled,
+    scale_by_root,
     softmax_kernel,
     trigonometric_features,
     trigonometric_variance,
@@ -59,7 +59,7 @@ def test_mean_and_variance_by_quadrature(kind: str) -> None:
 @pytest.mark.system(SLUG)
 def test_scaled_inputs_give_the_kernel_of_attention() -> None:
     q, k = pair()
-    close(softmax_kernel(scaled(q)[None], scaled(k)[None])[0, 0], (q @ k / math.sqrt(4)).exp())
+    close(softmax_kernel(scale_by_root(q)[None], scale_by_root(k)[None])[0, 0], (q @ k / math.sqrt(4)).exp())
     assert (softmax_kernel(q[None], k[None])[0, 0] - (q @ k / 2).exp()).abs() > 0.01
 
 

@@ -22,6 +22,7 @@ def test_about_the_share_is_hidden() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "blocks")
 def test_hidden_patches_stand_together() -> None:
     """A hidden patch has hidden neighbours far more often than by chance."""
     hide = block_mask(draws(200), (14, 14)).view(-1, 14, 14).float()
@@ -30,6 +31,7 @@ def test_hidden_patches_stand_together() -> None:
 
 
 @pytest.mark.system("beit")
+@pytest.mark.system("beit", "blocks")
 def test_one_block_by_hand() -> None:
     """6 patches at ratio 1.5: 3 rows, 2 columns, in the last corner; nothing is left after it."""
     ratio = 0.5 * (1 - torch.tensor(1.5).log() / torch.tensor(0.3).log())

@@ -50,10 +50,14 @@ def cases(draw: st.DrawFn) -> tuple[int, tuple[int, ...], tuple[int, ...], Slide
 
 
 @pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("convolution-and-cross-correlation", "dimensions", "no-flip")
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "forms")
 @pytest.mark.system("conv-as-structured-matrix")
+@pytest.mark.system("conv-as-structured-matrix", "matrix")
 @pytest.mark.system("grouped-and-depthwise-convolution")
 @pytest.mark.system("padding-and-stride-arithmetic")
+@pytest.mark.system("padding-and-stride-arithmetic", "each-axis")
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(cases())
 def test_four_forms_agree(case: tuple[int, tuple[int, ...], tuple[int, ...], Slide, int, int]) -> None:
@@ -68,6 +72,7 @@ def test_four_forms_agree(case: tuple[int, tuple[int, ...], tuple[int, ...], Sli
 
 
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "forms")
 def test_against_plain_loops() -> None:
     """DLN: O(n, i) = b(i) + Σ_j k(i, j) ⋆ x(n, j); DLD 4.3: x(i S_h + u D_h − P_h, ..), 0 outside."""
     x, w, b = normal(2, 3, 5, 6), normal(4, 3, 3, 2, seed=1), normal(4, seed=2)
@@ -85,7 +90,9 @@ def test_against_plain_loops() -> None:
 
 
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "backward")
 @pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system("grouped-and-depthwise-convolution", "backward")
 @pytest.mark.parametrize("slide", [Slide(), Slide(2, 1), Slide((1, 2), (0, 2), (2, 1), 2)])
 def test_gradients_by_hand(slide: Slide) -> None:
     x, w, b = normal(2, 4, 6, 5), normal(6, 4 // slide.groups, 3, 2, seed=1), normal(6, seed=2)
@@ -97,6 +104,7 @@ def test_gradients_by_hand(slide: Slide) -> None:
 
 
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "backward")
 def test_gradcheck() -> None:
     x, w, b = (value.requires_grad_() for value in (normal(1, 2, 4, 4), normal(2, 2, 2, 2, seed=1), normal(2, seed=2)))
     for form in (layer, layer_by_columns):
@@ -105,6 +113,7 @@ def test_gradcheck() -> None:
 
 
 @pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("convolution-and-cross-correlation", "dimensions")
 def test_one_signal_against_numpy_and_scipy() -> None:
     x, k = normal(9), normal(3, seed=1)
     close(convolve(x, k), torch.from_numpy(np.convolve(x.numpy(), k.numpy(), "valid")))
@@ -119,6 +128,7 @@ def test_one_signal_against_numpy_and_scipy() -> None:
 
 
 @pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("convolution-and-cross-correlation", "flip")
 def test_convolution_flips_and_commutes() -> None:
     x, k = normal(5, 6), normal(3, 3, seed=1)
     close(convolve(x, k), cross_correlate(x, k.flip(0, 1)))
@@ -128,6 +138,7 @@ def test_convolution_flips_and_commutes() -> None:
 
 
 @pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("convolution-and-cross-correlation", "middle-term")
 def test_erratum_of_the_middle_term() -> None:
     """DLN prints k(0) x(0); with k(0) x(n) the sum at n is the n-th value, also where a part lies outside."""
     x, k = torch.arange(1.0, 8.0, dtype=torch.float64), torch.tensor([1.0, 5.0, -2.0], dtype=torch.float64)
@@ -137,7 +148,20 @@ def test_erratum_of_the_middle_term() -> None:
     assert printed != whole[3]
 
 
+@pytest.mark.system("convolution-and-cross-correlation")
+@pytest.mark.system("convolution-and-cross-correlation", "plane-index")
+def test_the_pixel_of_the_plane() -> None:
+    """DLN prints x(H + k_h, W + k_w), one and the same pixel for all places; with x(h + k_h, w + k_w) it is scipy's."""
+    x, k = normal(5, 6), normal(3, 3, seed=1)
+    around = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+    written = [[sum(k[1 + a, 1 + b] * x[h + a, w + b] for a, b in around) for w in range(1, 5)] for h in range(1, 4)]
+    close(cross_correlate(x, k), torch.tensor(written, dtype=torch.float64))
+    theirs = scipy.signal.correlate2d(x.numpy(), k.numpy(), "valid")
+    close(torch.tensor(written, dtype=torch.float64), torch.from_numpy(theirs))
+
+
 @pytest.mark.system("conv-as-structured-matrix")
+@pytest.mark.system("conv-as-structured-matrix", "toeplitz", "distinct", "local")
 def test_the_matrix_is_toeplitz_and_sparse() -> None:
     """S940-DLD.179, DLN-A.153: constant diagonals at stride 1; C_out C_in K² weights; zeros where nothing is seen."""
     w = normal(5)
@@ -157,6 +181,7 @@ def test_the_matrix_is_toeplitz_and_sparse() -> None:
 
 
 @pytest.mark.system("grouped-and-depthwise-convolution")
+@pytest.mark.system("grouped-and-depthwise-convolution", "groups", "ends")
 def test_groups_are_separate_convolutions() -> None:
     x, w = normal(2, 6, 5, 5), normal(9, 2, 3, 3, seed=1)
     parts = [layer(x[:, 2 * g : 2 * g + 2], w[3 * g : 3 * g + 3]) for g in range(3)]
@@ -172,6 +197,7 @@ def test_groups_are_separate_convolutions() -> None:
 
 
 @pytest.mark.system("conv2d-layer")
+@pytest.mark.system("conv2d-layer", "layouts")
 def test_layouts_of_the_books() -> None:
     """MF: (K_h, K_w, C_in, C_out). DLD: (C_in, C_out, K, K). Both mean the same layer as torch's."""
     x, w = normal(1, 2, 5, 5), normal(3, 2, 3, 4, seed=1)

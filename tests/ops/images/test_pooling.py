@@ -18,6 +18,7 @@ def normal(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
+@pytest.mark.system("pooling", "modes")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize(
     ("window", "stride", "padding"), [(2, None, 0), (3, 2, 1), ((2, 3), (1, 2), (1, 0)), (4, 3, 2)]
@@ -28,12 +29,14 @@ def test_against_torch(window: int, stride: int | None, padding: int) -> None:
     close(average_pool(x, window, stride), F.avg_pool2d(x, window, stride))
 
 
+@pytest.mark.system("pooling", "modes")
 @pytest.mark.system(SLUG)
 def test_other_numbers_of_axes() -> None:
     close(max_pool(normal(2, 3, 9), 3, 2), F.max_pool1d(normal(2, 3, 9), 3, 2))
     close(average_pool(normal(1, 2, 4, 6, 5), 2), F.avg_pool3d(normal(1, 2, 4, 6, 5), 2))
 
 
+@pytest.mark.system("pooling", "sizes")
 @pytest.mark.system(SLUG)
 def test_sizes_of_the_books() -> None:
     """MF (22.14) prints 56 for 3×3, stride 2 on 112: it is 55, and 56 with padding 1. DLN: 8×64×64 -> 8×32×32."""
@@ -44,6 +47,7 @@ def test_sizes_of_the_books() -> None:
     assert max_pool(torch.zeros(1, 1, 8, 8), 2, 1).shape[-1] == 7  # without a stride the resolution stays
 
 
+@pytest.mark.system("pooling", "backward")
 @pytest.mark.system(SLUG)
 def test_gradients() -> None:
     """Max: to the arg max alone. Average: the same to all. GAP: 1/(H W)."""
@@ -58,6 +62,7 @@ def test_gradients() -> None:
     close(g, torch.full_like(x, 1 / 16))
 
 
+@pytest.mark.system("pooling", "global")
 @pytest.mark.system(SLUG)
 def test_global_average_of_any_size() -> None:
     for size in ((7, 7), (3, 11)):
@@ -66,6 +71,7 @@ def test_global_average_of_any_size() -> None:
         close(global_average_pool(x.roll((2, 3), (2, 3))), global_average_pool(x))
 
 
+@pytest.mark.system("pooling", "phase")
 @pytest.mark.system(SLUG)
 def test_quadrature_pair_is_blind_to_phase() -> None:
     """S940-DLD.181: sine and cosine filters answer differently to a moved wave; the length of the pair does not."""
@@ -78,6 +84,7 @@ def test_quadrature_pair_is_blind_to_phase() -> None:
     close(channel_norm(answers, 2), torch.full((9, 1, 1, 17), 4.0, dtype=torch.float64))
 
 
+@pytest.mark.system("pooling", "channels")
 @pytest.mark.system(SLUG)
 def test_channel_pooling() -> None:
     x = normal(2, 6, 3, 3)

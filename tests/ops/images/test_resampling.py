@@ -32,6 +32,7 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+@pytest.mark.system("resampling-and-unpooling", "average", "max-first", "down")
 @pytest.mark.system(UP)
 @pytest.mark.parametrize("factor", [2, 3])
 def test_pooling_undoes_unpooling(factor: int) -> None:
@@ -43,6 +44,7 @@ def test_pooling_undoes_unpooling(factor: int) -> None:
     assert torch.equal(subsample(max_unpool_first(x, factor), factor), x)
 
 
+@pytest.mark.system("resampling-and-unpooling", "max-remembered")
 @pytest.mark.system(UP)
 def test_remembered_cells() -> None:
     """The maxima return to where they stood; torch's max_unpool2d is the oracle."""
@@ -59,6 +61,7 @@ def test_remembered_cells() -> None:
         max_unpool(values, cells + 4, 2)
 
 
+@pytest.mark.system("resampling-and-unpooling", "bilinear")
 @pytest.mark.system(UP)
 @pytest.mark.parametrize("factor", [2, 3, 4])
 def test_interpolation_and_shuffling_against_torch(factor: int) -> None:
@@ -68,6 +71,7 @@ def test_interpolation_and_shuffling_against_torch(factor: int) -> None:
     close(pixel_shuffle(x, factor), F.pixel_shuffle(x, factor))
 
 
+@pytest.mark.system("resampling-and-unpooling", "bilinear")
 @pytest.mark.system(UP)
 @pytest.mark.system(TRANSPOSED)
 @pytest.mark.parametrize("factor", [2, 4])
@@ -79,6 +83,7 @@ def test_bilinear_kernel_interpolates(factor: int) -> None:
     close(up[..., inside, inside], bilinear(x, factor)[..., inside, inside])
 
 
+@pytest.mark.system("transposed-convolution", "adjoint", "torch")
 @pytest.mark.system(TRANSPOSED)
 @pytest.mark.parametrize("slide", [Slide(), Slide(2), Slide(2, 1), Slide((3, 1), (0, 1), (1, 2)), Slide(2, 0, 1, 2)])
 def test_adjoint_matrix_and_torch(slide: Slide) -> None:
@@ -97,6 +102,7 @@ def test_adjoint_matrix_and_torch(slide: Slide) -> None:
     )
 
 
+@pytest.mark.system("transposed-convolution", "overlaps")
 @pytest.mark.system(TRANSPOSED)
 def test_overlaps_summed_and_averaged() -> None:
     """3×3 patches written at stride 2 overlap in one row and column: sums show a chequerboard, means do not."""
@@ -111,6 +117,7 @@ def test_overlaps_summed_and_averaged() -> None:
     assert torch.autograd.gradcheck(lambda x, w: averaged_transposed_convolution(x, w, None, Slide(2)), (x, w))
 
 
+@pytest.mark.system("transposed-convolution", "not-inverse")
 @pytest.mark.system(TRANSPOSED)
 def test_it_is_not_the_inverse() -> None:
     x, w = normal(1, 1, 7, 7), normal(1, 1, 3, 3, seed=1)

@@ -197,7 +197,7 @@ def test_coordinates_and_back() -> None:
     v, basis = noise(7, 5), noise(5, 5, seed=1)
     close(from_coordinates(coordinates(v, basis), basis), v)
     close(coordinates(from_coordinates(v, basis), basis), v)
-    with pytest.raises(ValueError, match="no basis"):
+    with pytest.raises(ValueError, match="not a basis"):
         coordinates(t([1.0, 2.0]), t([[1.0, 2.0], [2.0, 4.0]]))
 
 

@@ -15,7 +15,7 @@ from descend.ops.attention.dot_product import attention, unscaled_attention
 from descend.ops.attention.properties import equivariance_error, invariance_error, joint_rank
 
 
-def projected(w: list[Tensor]) -> Callable[[Tensor], Tensor]:
+def attention_layer(w: list[Tensor]) -> Callable[[Tensor], Tensor]:
     """X -> attention(X W^Q, X W^K, X W^V)."""
     return lambda x: attention(*(x @ matrix for matrix in w))[0]
 
@@ -26,7 +26,7 @@ def dln_permutation(i: Inputs) -> Inputs:
     random = np.random.default_rng(i["seed"])
     drawn = [torch.tensor(random.normal(size=x.shape))] + [torch.tensor(random.normal(size=(3, 3))) for _ in range(3)]
     assert torch.allclose(drawn[0], x)
-    layer = projected(drawn[1:])
+    layer = attention_layer(drawn[1:])
     return {
         "equivariance_error_below_1e-12": equivariance_error(layer, x, order) < 1e-12,
         "invariance_error": invariance_error(layer, x, order),
@@ -36,13 +36,13 @@ def dln_permutation(i: Inputs) -> Inputs:
 def vom_equivariance(i: Inputs) -> Inputs:
     random = torch.Generator().manual_seed(0)
     x, *w = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in ((i["n"], 4), *((4, 4),) * 3))
-    return {"max_abs_difference": equivariance_error(projected(w), x, torch.tensor(i["permutation_0based"]))}
+    return {"max_abs_difference": equivariance_error(attention_layer(w), x, torch.tensor(i["permutation_0based"]))}
 
 
 def vom_permutation(i: Inputs) -> Inputs:
     x, order = real(i["X"]), torch.tensor(i["perm"])
     given = examples()["VOM-9.3-qkv"].inputs
-    layer = projected([real(given[name]) for name in ("WQ", "WK", "WV")])
+    layer = attention_layer([real(given[name]) for name in ("WQ", "WK", "WV")])
     return {
         "permutation_invariant": invariance_error(layer, x, order) < 1e-12,
         "permutation_equivariant": equivariance_error(layer, x, order) < 1e-12,
@@ -54,7 +54,7 @@ def span(i: Inputs) -> Inputs:
     x = real(i["X"])
     random = np.random.default_rng(i["seed"])
     w = [torch.tensor(random.normal(size=(3, 3))) for _ in range(3)]
-    bare, mixed, values = unscaled_attention(x, x, x)[0], projected(w)(x), x @ w[2]
+    bare, mixed, values = unscaled_attention(x, x, x)[0], attention_layer(w)(x), x @ w[2]
     return {
         "rank_X": joint_rank(x, x),
         "rank_X_and_Z_without_projections": joint_rank(x, bare),

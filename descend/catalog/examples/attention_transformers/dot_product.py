@@ -17,7 +17,7 @@ def qkv(i: Inputs) -> tuple[Tensor, Tensor, Tensor]:
     return x @ real(i["WQ"]), x @ real(i["WK"]), x @ real(i["WV"])
 
 
-def unscaled(q: Tensor, k: Tensor) -> Tensor:
+def unscaled_scores(q: Tensor, k: Tensor) -> Tensor:
     """Q Kᵀ: the scores before the division by √d_k."""
     return scores(q, k) * score_std(q.shape[-1])
 
@@ -53,7 +53,7 @@ def one_query(i: Inputs) -> tuple[Tensor, Tensor, Tensor]:
 
 def vom_scores(i: Inputs) -> Inputs:
     q, k, _ = one_query(i)
-    return {"raw": unscaled(q, k)[0], "scores": scores(q, k)[0]}
+    return {"raw": unscaled_scores(q, k)[0], "scores": scores(q, k)[0]}
 
 
 def vom_weights(i: Inputs) -> Inputs:
@@ -77,7 +77,7 @@ def vom_distances(i: Inputs) -> Inputs:
 def vom_matrix(i: Inputs) -> Inputs:
     q, k, v = real(i["Q"]), real(i["K"]), real(i["V"])
     output, weights = attention(q, k, v)
-    return {"QKT": unscaled(q, k), "scaled": scores(q, k), "softmax": weights, "output": output}
+    return {"QKT": unscaled_scores(q, k), "scaled": scores(q, k), "softmax": weights, "output": output}
 
 
 def vom_qkv(i: Inputs) -> Inputs:
@@ -85,7 +85,7 @@ def vom_qkv(i: Inputs) -> Inputs:
 
 
 def vom_qkt(i: Inputs) -> Inputs:
-    return {"QKt": unscaled(real(i["Q"]), real(i["K"]))}
+    return {"QKt": unscaled_scores(real(i["Q"]), real(i["K"]))}
 
 
 def vom_scaled(i: Inputs) -> Inputs:

@@ -22,7 +22,7 @@ def count(module: nn.Module) -> int:
 
 
 @cache
-def built(config: TransformerConfig) -> Transformer:
+def build(config: TransformerConfig) -> Transformer:
     """The model without memory for its numbers."""
     with torch.device("meta"):
         return Transformer(config)
@@ -34,8 +34,8 @@ def blocks(model: Transformer) -> int:
 
 def dln_config(i: Inputs) -> Inputs:
     sizes = {"vocab": i["K"], "width": i["D"], "depth": i["N"], "heads": i["H"], "hidden": i["d_ff_not_in_text"]}
-    tied = built(TransformerConfig(**sizes))
-    untied = built(TransformerConfig(**sizes, tied="none", head_bias=True))
+    tied = build(TransformerConfig(**sizes))
+    untied = build(TransformerConfig(**sizes, tied="none", head_bias=True))
     cross = tied.decoder_layers[0].cross
     return {
         "D_Q": cross.head_size,
@@ -51,7 +51,7 @@ def dln_config(i: Inputs) -> Inputs:
 def vom(i: Inputs, tied: str = "embeddings") -> Transformer:
     """The base size as VOM defines it: no attention biases, an output bias."""
     sizes = {"vocab": i["V"], "width": i["d_model"], "depth": i["N"], "hidden": i["d_ff"]}
-    return built(TransformerConfig(**sizes, attention_bias=False, head_bias=True, tied=tied))
+    return build(TransformerConfig(**sizes, attention_bias=False, head_bias=True, tied=tied))
 
 
 def vom_config(i: Inputs) -> Inputs:
@@ -64,7 +64,7 @@ def vom_config(i: Inputs) -> Inputs:
 
 
 def embedding(i: Inputs) -> Inputs:
-    model = built(TransformerConfig(vocab=i["V"], width=i["d_model"], depth=0))
+    model = build(TransformerConfig(vocab=i["V"], width=i["d_model"], depth=0))
     return {"params": count(model.embed)}
 
 

@@ -19,7 +19,7 @@ def mf_fraction(i: Inputs) -> Inputs:
     }
 
 
-def renormalised(i: Inputs) -> Inputs:
+def renormalized_gate(i: Inputs) -> Inputs:
     z = real(i["gate_logits"])
     p = gates(z)
     weight, chosen = top_k_renormalised(p, 2)
@@ -75,7 +75,7 @@ def balance(i: Inputs) -> Inputs:
 
 EXAMPLES: dict[str, Compute] = {
     "MF-40.1.1-active-fraction": mf_fraction,
-    "MF-40.4-renormalised-gate": renormalised,
+    "MF-40.4-renormalised-gate": renormalized_gate,
     "S940-12.4-moe-gate": s940_gate,
     "S940-12.4-moe-active-fraction": s940_fraction,
     "MF-40.5-balance-value": balance,

@@ -8,7 +8,7 @@ import torch
 from descend.catalog.examples import Compute, Inputs
 from descend.metrics.comparison import ascending, differences, wins
 from descend.nn.attention.latent import LatentAttention, LatentSizes
-from descend.ops.attention.absorption import absorbed, absorbed_with_rope, spread
+from descend.ops.attention.absorption import absorb, absorb_with_rope, spread
 from descend.ops.attention.rotary import frequencies
 from descend.theory.cache import cache_numbers, equivalent_groups, latent_cache_numbers
 
@@ -59,9 +59,9 @@ def absorption(i: Inputs) -> Inputs:
     draw = np.random.default_rng(i["seed"]).standard_normal
     h, w_q, w_d, w_uk = (torch.from_numpy(draw(shape)) for shape in ((t, d), (d_h, d), (d_c, d), (d_h, d_c)))
     c = h @ w_d.T
-    naive, joined = (h @ w_q.T) @ (c @ w_uk.T).T, h @ absorbed(w_q, w_uk) @ c.T
+    naive, joined = (h @ w_q.T) @ (c @ w_uk.T).T, h @ absorb(w_q, w_uk) @ c.T
     apart = torch.arange(t)[:, None] * frequencies(d_h, dtype=torch.float64)
-    found = spread(absorbed_with_rope(w_q, w_uk, apart))
+    found = spread(absorb_with_rope(w_q, w_uk, apart))
     return {
         "equal_within_1e-12": bool((naive - joined).abs().max() < 1e-12),
         "spread_of_middle_matrix_with_rope": found,
@@ -80,7 +80,7 @@ def cached_equals_full(i: Inputs) -> Inputs:
     for t in range(i["T"]):
         new, at = h[:, t : t + 1], (cos[t : t + 1], sin[t : t + 1])
         kept = torch.cat([kept, attn.latents(new, at)], 1)
-        steps.append(attn.absorbed(attn.queries(new, at), kept[:, None], None))
+        steps.append(attn.attend_absorbed(attn.queries(new, at), kept[:, None], None))
     return {
         "equal_within_1e-12": bool((torch.cat(steps, 1) - full).abs().max() < 1e-12),
         "cached_elements_per_token": kept.shape[-1],

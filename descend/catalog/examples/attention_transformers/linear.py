@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.ops.attention.dot_product import scores
-from descend.ops.attention.random_features import positive_variance, scaled, softmax_kernel, trigonometric_variance
+from descend.ops.attention.random_features import (
+    positive_variance,
+    scale_by_root,
+    softmax_kernel,
+    trigonometric_variance,
+)
 from descend.theory.attention_cost import attention_multiplications, performer_multiplications
 
 
 def favor_scaling(i: Inputs) -> Inputs:
     """The mean of φ(q)·φ(k) is exp(q·k) in closed form; with scaled inputs it is the kernel of attention."""
     q, k = real([i["q"]]), real([i["k"]])
-    printed, right = softmax_kernel(q, k)[0, 0], softmax_kernel(scaled(q), scaled(k))[0, 0]
+    printed, right = softmax_kernel(q, k)[0, 0], softmax_kernel(scale_by_root(q), scale_by_root(k))[0, 0]
     return {
         "claimed_value": scores(q, k)[0, 0].exp(),
         "expectation_as_printed": printed,

@@ -12,14 +12,14 @@ from descend.ops.attention.dot_product import scores
 from descend.ops.attention.rotary import frequencies, rotate_pairs, rotation
 
 
-def turned(x: Tensor, angles: Tensor) -> Tensor:
+def rotate(x: Tensor, angles: Tensor) -> Tensor:
     return rotate_pairs(x, angles.cos(), angles.sin())
 
 
 def plane(i: Inputs) -> Inputs:
     x, angle = real(i["x"]), real([i["theta"]])
     by_matrix = rotation(angle) @ x
-    return {"Rx": by_matrix, "expanded": turned(x, angle), "norm_before": x.norm(), "norm_after": by_matrix.norm()}
+    return {"Rx": by_matrix, "expanded": rotate(x, angle), "norm_before": x.norm(), "norm_after": by_matrix.norm()}
 
 
 def relativity(i: Inputs) -> Inputs:
@@ -29,7 +29,7 @@ def relativity(i: Inputs) -> Inputs:
         return rotation(real([position * theta]))
 
     def score(m: int, n: int) -> Tensor:
-        return turned(q, real([m * theta])) @ turned(k, real([n * theta]))
+        return rotate(q, real([m * theta])) @ rotate(k, real([n * theta]))
 
     product = r(m).T @ r(n)
     return {
@@ -44,7 +44,7 @@ def relativity(i: Inputs) -> Inputs:
 
 def efficient(i: Inputs) -> Inputs:
     x, angles = real(i["x"]), i["m"] * frequencies(i["d"], dtype=torch.float64)
-    by_matrix, elementwise = rotation(angles) @ x, turned(x, angles)
+    by_matrix, elementwise = rotation(angles) @ x, rotate(x, angles)
     return {
         "matrix_product": by_matrix,
         "elementwise": elementwise,
@@ -58,14 +58,14 @@ def mf_scores(i: Inputs) -> Inputs:
     theta = frequencies(i["d_k"], i["base"], torch.float64)
 
     def score(a: int, b: int) -> Tensor:
-        return scores(turned(q, a * theta)[None], turned(k, b * theta)[None])[0, 0]
+        return scores(rotate(q, a * theta)[None], rotate(k, b * theta)[None])[0, 0]
 
     (a, b), (c, d) = i["pairs"]
     return {
         f"score_{a}_{b}": score(a, b),
         f"score_{c}_{d}": score(c, d),
         f"score_relative_{b - a}": score(0, b - a),
-        "norm_preserved": math.isclose(turned(q, a * theta).norm(), q.norm()),
+        "norm_preserved": math.isclose(rotate(q, a * theta).norm(), q.norm()),
     }
 
 

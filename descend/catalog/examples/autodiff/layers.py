@@ -162,9 +162,7 @@ def printed_set(i: Inputs) -> Inputs:
     a, root = attention(q, k, v)[1], math.sqrt(i["d_k"])
     right = attention_backward(q, k, v, a, g)
 
-    def judged(
-        G: Tensor, A: Tensor, V: Tensor, K: Tensor, d_v: Tensor, d_a: Tensor, d_e: Tensor, d_q: Tensor
-    ) -> Inputs:
+    def judge(G: Tensor, A: Tensor, V: Tensor, K: Tensor, d_v: Tensor, d_a: Tensor, d_e: Tensor, d_q: Tensor) -> Inputs:
         """Whether each printed equation gives the gradients of this layout, where its shapes fit at all."""
 
         def holds(formula: Callable[[], Tensor], truth: Tensor) -> bool:
@@ -183,12 +181,12 @@ def printed_set(i: Inputs) -> Inputs:
     e, dq, dv, da = right.s, right.q, right.v, right.a
     # The last layout, head = A Vᵀ, makes a head of tokens x features from features x tokens: G is not transposed.
     return {
-        "tokens x features, row softmax, head = A V": judged(g, a, v, k, dv, da, e, dq),
-        "features x tokens, rows are queries, head = V A^T": judged(g.T, a, v.T, k.T, dv.T, da, e, dq.T),
-        "features x tokens, columns are queries, column softmax, head = V A": judged(
+        "tokens x features, row softmax, head = A V": judge(g, a, v, k, dv, da, e, dq),
+        "features x tokens, rows are queries, head = V A^T": judge(g.T, a, v.T, k.T, dv.T, da, e, dq.T),
+        "features x tokens, columns are queries, column softmax, head = V A": judge(
             g.T, a.T, v.T, k.T, dv.T, da.T, e.T, dq.T
         ),
-        "features x tokens, rows are queries, head = A V^T (as printed)": judged(g, a, v.T, k.T, dv.T, da, e, dq.T),
+        "features x tokens, rows are queries, head = A V^T (as printed)": judge(g, a, v.T, k.T, dv.T, da, e, dq.T),
     }
 
 

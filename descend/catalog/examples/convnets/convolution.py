@@ -34,7 +34,7 @@ from descend.theory.convolution import (
 )
 
 
-def handcrafted(i: Inputs) -> Inputs:
+def handcrafted_filters(i: Inputs) -> Inputs:
     rising = real([i["step_rows"]] * 5)
     vertical = filters.kernel("vertical", torch.float64)
     ours = {name: filters.kernel(name, torch.float64) for name in i["kernels"]}
@@ -146,7 +146,7 @@ def input_first(i: Inputs) -> Inputs:
     return {"out_shape": list(out.shape), "out": out, "parameters": w.numel() + b.numel()}
 
 
-def structured(i: Inputs) -> Inputs:
+def toeplitz_product(i: Inputs) -> Inputs:
     t = toeplitz(real(i["w"]), len(i["x"]), Slide(padding=i["padding"]))
     return {"T": t, "y": t @ real(i["x"])}
 
@@ -190,7 +190,7 @@ def separable_layer(i: Inputs) -> Inputs:
 
 
 EXAMPLES: dict[str, Compute] = {
-    "DLN-Filters-handcrafted": handcrafted,
+    "DLN-Filters-handcrafted": handcrafted_filters,
     "DLN-Conv-symbolic-3x3": symbolic,
     "DLN-Convolution-flip": flip,
     "DLN-Xcorr-middle-term": middle_term,
@@ -202,7 +202,7 @@ EXAMPLES: dict[str, Compute] = {
     "MF-22.0-input-dim": input_size,
     "S940-3.1-conv-parameters": parameters,
     "DLD-4.4-multichannel-index": input_first,
-    "DLD-4.3-toeplitz": structured,
+    "DLD-4.3-toeplitz": toeplitz_product,
     "MF-22.1.4-depthwise-reduction": depthwise,
     "MF-22.1.4-separable-flops": separable,
     "S940-3.5-depthwise-separable": separable_layer,

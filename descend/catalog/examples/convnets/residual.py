@@ -84,7 +84,7 @@ def bottleneck_saving(i: Inputs) -> Inputs:
 
 
 @cache
-def built(size: str) -> ResNet:
+def build(size: str) -> ResNet:
     """A published size without memory for its weights."""
     with torch.device("meta"):
         return ResNet(SIZES[size])
@@ -99,7 +99,7 @@ def depths_34_101(i: Inputs) -> Inputs:
 
 
 def depth_50(i: Inputs) -> Inputs:
-    model = built("resnet-50")
+    model = build("resnet-50")
     convs = [m for m in model.modules() if isinstance(m, nn.Conv2d)]
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     weights, affine, head = (sum(map(parameters, found)) for found in (convs, norms, [model.head]))
@@ -156,7 +156,7 @@ def stage_start(i: Inputs) -> Inputs:
 
 def head(i: Inputs) -> Inputs:
     height, width, channels = i["F5"]
-    model = built("resnet-50")
+    model = build("resnet-50")
     f = torch.empty(1, channels, height, width, device="meta").mean(dim=(2, 3))
     return {
         "f": list(f.shape[1:]),

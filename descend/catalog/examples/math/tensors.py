@@ -21,13 +21,13 @@ from descend.ops.math.shapes import (
 )
 
 
-def counted(shape: list[int]) -> Tensor:
+def count_up(shape: list[int]) -> Tensor:
     """0, 1, 2, … in row-major order."""
     return torch.arange(math.prod(shape)).view(*shape)
 
 
 def index_equation(i: Inputs) -> Inputs:
-    x, equation = counted(i["X_shape"]), "kilj->ijkl"
+    x, equation = count_up(i["X_shape"]), "kilj->ijkl"
     y = permute(x, equation)
     other = x.permute(2, 0, 3, 1)
     return {
@@ -40,7 +40,7 @@ def index_equation(i: Inputs) -> Inputs:
 
 
 def two_orders(i: Inputs) -> Inputs:
-    x = counted(i["X_shape"])
+    x = count_up(i["X_shape"])
     b, c, h, w = x.shape
     rows = reshape(x, (b * c, h * w))
     memory = torch.arange(x.numel())

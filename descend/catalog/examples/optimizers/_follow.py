@@ -22,7 +22,7 @@ def follow(rule: Rule, loss: Callable[[Tensor], Tensor], start: Any, steps: int)
     return Path(path.theta[:, 0], path.seen[:, 0], path.losses)
 
 
-def fed(rule: Rule, start: Any, gradients: Iterable[Any]) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+def feed_gradients(rule: Rule, start: Any, gradients: Iterable[Any]) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
     """The iterate and the state after each of the gradients."""
     p = nn.Parameter(torch.atleast_1d(real(start))[None])
     optimizer = rule.build(nn.ParameterList([p]))
@@ -39,7 +39,7 @@ def fed(rule: Rule, start: Any, gradients: Iterable[Any]) -> Iterator[tuple[Tens
 
 def steps_of(rule: Rule, gradients: Iterable[Any]) -> list[Tensor]:
     """How far each step goes against the gradient's sign, from 0."""
-    thetas = [torch.zeros(1, dtype=torch.float64), *(theta for theta, _ in fed(rule, 0.0, gradients))]
+    thetas = [torch.zeros(1, dtype=torch.float64), *(theta for theta, _ in feed_gradients(rule, 0.0, gradients))]
     return [(before - after)[0] for before, after in pairwise(thetas)]
 
 

@@ -8,7 +8,7 @@ from operator import mul
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow, steps_of
+from descend.catalog.examples.optimizers._follow import dld_bowl, feed_gradients, follow, steps_of
 from descend.contracts import Rule
 from descend.optim.adaptive import UncorrectedAdam
 from descend.optim.book_rules import AdagradInside, AdamInside, Lion, LocalGains, PlainRprop, RMSPropInside
@@ -19,7 +19,7 @@ from descend.optim.trajectory import trajectory
 
 def gains(i: Inputs) -> Inputs:
     gradients = [1.0, *accumulate(i["sign_of_gradient_products"], mul)]
-    states = [state["gain"][0].item() for _, state in fed(LocalGains(), 0.0, gradients)]
+    states = [state["gain"][0].item() for _, state in feed_gradients(LocalGains(), 0.0, gradients)]
     assert states[0] == i["g0"]
     return {"gains": states[1:]}
 
@@ -59,7 +59,7 @@ def rmsprop(i: Inputs) -> Inputs:
         steps_of(kind(i["eta"], i["rho"], i["large_eps"]), small) for kind in (RMSPropInside, RMSprop)
     )
     return {
-        "theta": [theta for theta, _ in fed(rule, [0.0, 0.0], [i["grad_constant"]] * i["steps"])],
+        "theta": [theta for theta, _ in feed_gradients(rule, [0.0, 0.0], [i["grad_constant"]] * i["steps"])],
         "step_inside": inside,
         "step_outside": outside,
     }
@@ -72,7 +72,7 @@ def adadelta(i: Inputs) -> Inputs:
 
 def moments(rule: Adam, gradients: list[float]) -> list[tuple[float, float, float]]:
     """m, v and θ after each gradient, from θ = 0."""
-    found = fed(rule, 0.0, gradients)
+    found = feed_gradients(rule, 0.0, gradients)
     return [(float(state["exp_avg"]), float(state["exp_avg_sq"]), float(theta)) for theta, state in found]
 
 
@@ -102,7 +102,7 @@ def step_size(i: Inputs) -> Inputs:
 
 def memory(i: Inputs) -> Inputs:
     rules: dict[str, Rule] = {"sgd": SGD(momentum=0.0), "sgd_momentum": SGD(), "adam": Adam(), "lion": Lion()}
-    return {name: 1 + len(next(fed(rules[name], [1.0, 2.0], [[1.0, 1.0]]))[1]) for name in i["optimizers"]}
+    return {name: 1 + len(next(feed_gradients(rules[name], [1.0, 2.0], [[1.0, 1.0]]))[1]) for name in i["optimizers"]}
 
 
 def eps_placement(i: Inputs) -> Inputs:
@@ -140,8 +140,8 @@ def transformer_settings(i: Inputs) -> Inputs:
 
 
 def adam_l2(i: Inputs) -> Inputs:
-    after = next(fed(AdamL2(i["alpha"], weight_decay=i["lambda"]), i["theta"], [i["grad"]]))[0][0]
-    other = next(fed(AdamL2(i["alpha"], weight_decay=0.0), i["theta"], [i["grad"]]))[0][0]
+    after = next(feed_gradients(AdamL2(i["alpha"], weight_decay=i["lambda"]), i["theta"], [i["grad"]]))[0][0]
+    other = next(feed_gradients(AdamL2(i["alpha"], weight_decay=0.0), i["theta"], [i["grad"]]))[0][0]
     assert abs(after - other) < 1e-9
     return {
         "theta_after": after,
@@ -152,7 +152,7 @@ def adam_l2(i: Inputs) -> Inputs:
 
 def two_forms(i: Inputs) -> Inputs:
     first, second = (
-        next(fed(rule(i["alpha"], weight_decay=i["lambda"]), i["theta"], [i["g"]]))[0][0]
+        next(feed_gradients(rule(i["alpha"], weight_decay=i["lambda"]), i["theta"], [i["g"]]))[0][0]
         for rule in (UnscaledAdamW, AdamW)
     )
     return {"form1": first, "form2": second, "torch_AdamW": second}
@@ -160,7 +160,7 @@ def two_forms(i: Inputs) -> Inputs:
 
 def mf_adamw(i: Inputs) -> Inputs:
     ours, theirs = (
-        next(fed(rule(i["eta"], eps=i["eps"], weight_decay=i["lambda"]), i["theta"], [i["g"]]))[0]
+        next(feed_gradients(rule(i["eta"], eps=i["eps"], weight_decay=i["lambda"]), i["theta"], [i["g"]]))[0]
         for rule in (AdamInside, AdamW)
     )
     return {"theta_1_printed_form": ours[0], "theta_1_torch": theirs}
@@ -172,8 +172,8 @@ def lion(i: Inputs) -> Inputs:
 
     def last(rule: Lion, theta: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
         scale = 1 - rule.betas[1]
-        warm, _ = next(fed(rule, theta, [(m / scale).tolist()]))
-        moved, state = list(fed(rule, theta, [(m / scale).tolist(), g]))[-1]
+        warm, _ = next(feed_gradients(rule, theta, [(m / scale).tolist()]))
+        moved, state = list(feed_gradients(rule, theta, [(m / scale).tolist(), g]))[-1]
         return moved - warm, state["m"]
 
     rate = i["eta"]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.catalog.examples import Compute, Inputs, real
-from descend.catalog.examples.optimizers._follow import dld_bowl, fed, follow
+from descend.catalog.examples.optimizers._follow import dld_bowl, feed_gradients, follow
 from descend.catalog.systems import examples
 from descend.contracts import Rule
 from descend.losses.classification import binary_cross_entropy
@@ -41,7 +41,7 @@ def diverging(i: Inputs) -> Inputs:
 
 
 def one_move(i: Inputs) -> Inputs:
-    return {"delta": next(fed(SGD(i["eta"], 0.0), [0.0] * 3, [i["grad"]]))[0]}
+    return {"delta": next(feed_gradients(SGD(i["eta"], 0.0), [0.0] * 3, [i["grad"]]))[0]}
 
 
 def loss_curve(i: Inputs) -> Inputs:
@@ -83,7 +83,7 @@ def threshold(i: Inputs) -> Inputs:
 # Batches
 
 
-def unbiased(i: Inputs) -> Inputs:
+def unbiased_gradient(i: Inputs) -> Inputs:
     x, y, theta = real(i["X"]), real(i["y"]), real(i["theta"]).requires_grad_()
     each = example_gradients(lambda t: (x @ t - y) ** 2, theta)
     (full,) = torch.autograd.grad(((x @ theta - y) ** 2).mean(), theta)
@@ -109,12 +109,12 @@ def sum_or_mean(i: Inputs) -> Inputs:
     return {
         "grad_sum": total[0],
         "grad_mean": mean[0],
-        "theta_sum": next(fed(step, theta.tolist(), [total.tolist()]))[0][0],
-        "theta_mean": next(fed(step, theta.tolist(), [mean.tolist()]))[0][0],
+        "theta_sum": next(feed_gradients(step, theta.tolist(), [total.tolist()]))[0][0],
+        "theta_mean": next(feed_gradients(step, theta.tolist(), [mean.tolist()]))[0][0],
     }
 
 
-def clipped(i: Inputs) -> Inputs:
+def clip_gradient(i: Inputs) -> Inputs:
     found = []
     for g in i["g"]:
         p = nn.Parameter(torch.zeros(2, dtype=torch.float64))
@@ -135,31 +135,32 @@ def heavy_ball(i: Inputs) -> Inputs:
 
 
 def first_velocity(i: Inputs) -> Inputs:
-    theta, state = next(fed(SGD(i["eta"], i["beta"]), i["W0"], [i["g1"]]))
+    theta, state = next(feed_gradients(SGD(i["eta"], i["beta"]), i["W0"], [i["g1"]]))
     return {"v1": state["momentum_buffer"], "W_1": theta}
 
 
 def second_velocity(i: Inputs) -> Inputs:
     zero = [0.0] * 3
-    faded, after = (list(fed(SGD(0.1, i["beta"]), zero, [i["v1"], g]))[1][1] for g in (zero, i["g2"]))
+    faded, after = (list(feed_gradients(SGD(0.1, i["beta"]), zero, [i["v1"], g]))[1][1] for g in (zero, i["g2"]))
     return {"beta_v1": faded["momentum_buffer"], "v2": after["momentum_buffer"]}
 
 
 def second_weights(i: Inputs) -> Inputs:
     """With v₁ = 0 the velocity is the gradient, so v₂ is given as one; also with W₁ and v₂ as the book prints them."""
     step = SGD(i["eta"], 0.9)
-    exact = next(fed(step, i["W_1"], [i["v2"]]))[0]
+    exact = next(feed_gradients(step, i["W_1"], [i["v2"]]))[0]
     w1, v2 = (examples()[f"MF-7.3.2-momentum-{name}"].printed for name in ("1", "2-velocity"))
-    printed = next(fed(step, w1["W_1"], [v2["v2"]]))[0]
+    printed = next(feed_gradients(step, w1["W_1"], [v2["v2"]]))[0]
     return {"W_2": exact, "W_2_from_printed": printed}
 
 
-def unrolled(i: Inputs) -> Inputs:
+def unroll_momentum(i: Inputs) -> Inputs:
     zero, step = [0.0] * 3, SGD(0.1, i["beta"])
-    recursive = list(fed(step, zero, [i["g0"], i["g1"]]))[-1][1]["momentum_buffer"]
+    recursive = list(feed_gradients(step, zero, [i["g0"], i["g1"]]))[-1][1]["momentum_buffer"]
     # Linear in the gradients: each alone, then together.
-    alone = [list(fed(step, zero, pair))[-1][1]["momentum_buffer"] for pair in ([i["g0"], zero], [zero, i["g1"]])]
-    weights = [state["momentum_buffer"][0] for _, state in fed(step, 0.0, [1.0] * 600)]
+    pairs = ([i["g0"], zero], [zero, i["g1"]])
+    alone = [list(feed_gradients(step, zero, pair))[-1][1]["momentum_buffer"] for pair in pairs]
+    weights = [state["momentum_buffer"][0] for _, state in feed_gradients(step, 0.0, [1.0] * 600)]
     return {
         "recursive": recursive,
         "unrolled": alone[0] + alone[1],
@@ -170,7 +171,7 @@ def unrolled(i: Inputs) -> Inputs:
 def s940_momentum(i: Inputs) -> Inputs:
     rules: dict[str, Rule] = {"momentum": HeavyBall(i["eta"], i["mu"]), "nesterov": Nesterov(i["eta"], i["mu"])}
     found = {name: follow(rule, dld_bowl, i["theta0"], i["steps"]).theta[1:] for name, rule in rules.items()}
-    long = [state["velocity"][0] for _, state in fed(HeavyBall(i["eta"], i["mu"]), 0.0, [1.0] * 600)]
+    long = [state["velocity"][0] for _, state in feed_gradients(HeavyBall(i["eta"], i["mu"]), 0.0, [1.0] * 600)]
     return {**found, "terminal_velocity_factor": long[-1] / long[0]}
 
 
@@ -221,15 +222,15 @@ EXAMPLES: dict[str, Compute] = {
     "MF-7.1.2-loss-curve": loss_curve,
     "VOM-5.5.1-learning-rates": rates,
     "VOM-5.5.1-stability-threshold": threshold,
-    "DLN-GD-sgd-unbiased": unbiased,
+    "DLN-GD-sgd-unbiased": unbiased_gradient,
     "MF-8.1.2-unbiased": all_batches,
     "DLD-2.2-sum-vs-mean": sum_or_mean,
-    "MF-8.5.1-clip": clipped,
+    "MF-8.5.1-clip": clip_gradient,
     "DLN-Momentum-trajectory": heavy_ball,
     "MF-7.3.2-momentum-1": first_velocity,
     "MF-7.3.2-momentum-2-velocity": second_velocity,
     "MF-7.3.2-momentum-2-weights": second_weights,
-    "MF-8.2.1-unroll": unrolled,
+    "MF-8.2.1-unroll": unroll_momentum,
     "S940-2.2-momentum-trajectory": s940_momentum,
     "DLN-Nesterov-trajectory": nesterov,
     "MF-8.2.2-nesterov": mf_nesterov,

@@ -51,7 +51,7 @@ def layer_1_of_second(i: Inputs) -> Inputs:
     return found | {"a1": found["z1"].relu()}
 
 
-def rectified(i: Inputs) -> Inputs:
+def apply_relu(i: Inputs) -> Inputs:
     return {"a1": real(i["z1"]).relu()}
 
 
@@ -65,7 +65,7 @@ def output_of_second(i: Inputs) -> Inputs:
     return found | {"yhat": found["z2"].sigmoid()}
 
 
-def squashed(i: Inputs) -> Inputs:
+def apply_sigmoid(i: Inputs) -> Inputs:
     x, one, zero = real(i["z2"])[None], real([1.0]), real(0.0)
     return {
         "exp_minus_z": neuron(x, one, zero, lambda z: (-z).exp()),
@@ -154,7 +154,7 @@ def batch_gradient(i: Inputs) -> Inputs:
     }
 
 
-def stepped(i: Inputs) -> tuple[list[Layer], list[Layer]]:
+def take_step(i: Inputs) -> tuple[list[Layer], list[Layer]]:
     """The gradients, and the layers after one step."""
     x, y = rows(i)
     gradients = backward(net(i), forward(net(i), x), y)
@@ -168,16 +168,16 @@ def printed_update(i: Inputs) -> Inputs:
 
 
 def true_w2(i: Inputs) -> Inputs:
-    return {"W2_new": stepped(i)[1][1][0][0]}
+    return {"W2_new": take_step(i)[1][1][0][0]}
 
 
 def true_b2(i: Inputs) -> Inputs:
-    gradients, layers = stepped(i)
+    gradients, layers = take_step(i)
     return {"gradb2": gradients[1][1][0], "b2_new": layers[1][1][0]}
 
 
 def true_layer_1(i: Inputs) -> Inputs:
-    gradients, layers = stepped(i)
+    gradients, layers = take_step(i)
     return {
         "gradW1": gradients[0][0],
         "gradb1": gradients[0][1],
@@ -194,14 +194,14 @@ def second_output(i: Inputs) -> Inputs:
     """Each from the number that the text printed just before it."""
     return {
         "z2_new": dense(real([i["W2_new"]]), real([i["b2_new"]]), real(i["a1_new"]))[0],
-        "yhat_new": squashed({"z2": 0.6772})["yhat"],
+        "yhat_new": apply_sigmoid({"z2": 0.6772})["yhat"],
         "loss_new": binary_cross_entropy_of_probabilities(1 - real(0.3364), real(0.0)),
     }
 
 
 def second_pass(i: Inputs) -> Inputs:
     x, y = rows(i)
-    done = forward(stepped(i)[1], x)
+    done = forward(take_step(i)[1], x)
     each = losses(done, y)
     return {
         "z1_new": done.z[0][0],
@@ -215,9 +215,9 @@ def second_pass(i: Inputs) -> Inputs:
 
 EXAMPLES: dict[str, Compute] = {
     "MF-6.4.1-layer1": layer_1,
-    "MF-6.4.2-relu": rectified,
+    "MF-6.4.2-relu": apply_relu,
     "MF-6.4.3-layer2": layer_2,
-    "MF-6.4.4-sigmoid": squashed,
+    "MF-6.4.4-sigmoid": apply_sigmoid,
     "MF-6.4.5-loss1": loss_1,
     "MF-6.5.1-layer1": layer_1_of_second,
     "MF-6.5.2-output": output_of_second,

@@ -32,7 +32,7 @@ from descend.theory.perceptron import (
 # Neurons
 
 
-def vectorized(i: Inputs) -> Inputs:
+def vectorized_layers(i: Inputs) -> Inputs:
     z1 = dense_columns(real(i["W1"]), real(i["b1"]), real(i["X"]))
     z2 = dense_columns(real(i["W2"]), real([i["b2"]]), z1.relu())
     return {"Z1_columns_1_2": z1[:, :2].T, "Z2_1_2": z2[0, :2], "Z1": z1, "Z2": z2, "Yhat": z2.sigmoid()}
@@ -66,7 +66,7 @@ def one_neuron(i: Inputs) -> Inputs:
 def and_and_xor(i: Inputs) -> Inputs:
     x = real(i["X"])
 
-    def told(run: Learned) -> Inputs:
+    def describe(run: Learned) -> Inputs:
         return {
             "converged": run.converged,
             "epochs": run.epochs,
@@ -76,8 +76,8 @@ def and_and_xor(i: Inputs) -> Inputs:
 
     conjunction, exclusive = learn(x, real(i["y_and"])), learn(x, real(i["y_xor"]))
     return {
-        "AND": told(conjunction) | {"w": conjunction.w},
-        "XOR": told(exclusive),
+        "AND": describe(conjunction) | {"w": conjunction.w},
+        "XOR": describe(exclusive),
         "best_possible_errors_on_XOR": fewest_errors(x, real(i["y_xor"])),
     }
 
@@ -200,7 +200,7 @@ def figure_threshold(i: Inputs) -> Inputs:
 
 
 EXAMPLES: dict[str, Compute] = {
-    "MF-7.6-vectorized": vectorized,
+    "MF-7.6-vectorized": vectorized_layers,
     "VOM-5.1-decision-line": line,
     "VOM-5.1-neuron": one_neuron,
     "S940-1.1-perceptron-and-xor": and_and_xor,

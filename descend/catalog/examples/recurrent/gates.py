@@ -42,14 +42,14 @@ def kept_value(i: Inputs) -> Inputs:
     }
 
 
-def frozen(i: Inputs) -> Inputs:
+def frozen_state(i: Inputs) -> Inputs:
     c, steps = real(i["c0"]), i["steps"]
     f, shut = (torch.full((steps, 1), float(i[name]), dtype=torch.float64) for name in ("f", "i"))
     found = cell_state(c, f, shut, torch.ones(steps, 1, dtype=torch.float64))[-1]
     return {"c_100": found, "unchanged": bool(torch.equal(found, c))}
 
 
-def counted(i: Inputs) -> Inputs:
+def four_gates(i: Inputs) -> Inputs:
     """What a step opens: three values between 0 and 1, and one candidate that is below 0 at times."""
     random = torch.Generator().manual_seed(0)
     w = Gates(torch.randn(4 * 50, 50, generator=random), torch.zeros(200))
@@ -73,7 +73,7 @@ def jacobians(w: Gates, x: Tensor, c: Tensor, h_of: Callable[[Tensor], Tensor]) 
     return f, fixed, total
 
 
-def drawn(seed: int, inputs: int, hidden: int) -> tuple[Gates, Tensor, Tensor, Tensor]:
+def draw_cell(seed: int, inputs: int, hidden: int) -> tuple[Gates, Tensor, Tensor, Tensor]:
     """Weights and an input N(0, 1), a cell state, and an output gate."""
     random = torch.Generator().manual_seed(seed)
 
@@ -89,13 +89,13 @@ def drawn(seed: int, inputs: int, hidden: int) -> tuple[Gates, Tensor, Tensor, T
 
 
 def direct_path(i: Inputs) -> Inputs:
-    w, x, c, o = drawn(i["seed"], i["input_dim"], i["hidden_dim"])
+    w, x, c, o = draw_cell(i["seed"], i["input_dim"], i["hidden_dim"])
     f, fixed, _ = jacobians(w, x, c, lambda c: o * c.tanh())
     return {"direct_jacobian_equals_diag_f": bool((fixed - f.diag()).abs().max() < 1e-12)}
 
 
 def direct_difference(i: Inputs) -> Inputs:
-    w, x, c, o = drawn(0, i["n"], i["d"])
+    w, x, c, o = draw_cell(0, i["n"], i["d"])
     f, fixed, _ = jacobians(w, x, c, lambda c: o * c.tanh())
     return {"direct_path_difference": (fixed - f.diag()).abs().max()}
 
@@ -200,8 +200,8 @@ def alignment(i: Inputs) -> Inputs:
 
 EXAMPLES: dict[str, Compute] = {
     "DLN-GatedMemory-1.7": kept_value,
-    "DLN-LSTM-frozen-state": frozen,
-    "S940-4.3-four-gates": counted,
+    "DLN-LSTM-frozen-state": frozen_state,
+    "S940-4.3-four-gates": four_gates,
     "DLN-LSTM-gradient-path": direct_path,
     "MF-16.1.2-forget-product": products_of_gates,
     "S940-4.3-lstm-cell-gradient": two_steps,

@@ -48,14 +48,14 @@ def walk_back() -> tuple[Passed, Tensor, tuple[Tensor, Tensor, Tensor]]:
 def cell_code(i: Inputs) -> Inputs:
     """DLN's W_hy (hidden, output) multiplies from the left."""
 
-    def tried(outputs: int) -> tuple[str, list[int]]:
+    def try_outputs(outputs: int) -> tuple[str, list[int]]:
         w_hy = torch.randn(i["hidden_dim"], outputs)
         try:
             return "ok", list(readout(torch.randn(i["hidden_dim"]), w_hy, torch.zeros(i["hidden_dim"]))[:, None].shape)
         except RuntimeError as error:
             return type(error).__name__, []
 
-    h, (wrong, _), (same, shape) = torch.randn(i["hidden_dim"]), tried(i["output_dim"]), tried(4)
+    h, (wrong, _), (same, shape) = torch.randn(i["hidden_dim"]), try_outputs(i["output_dim"]), try_outputs(4)
     right = readout(h, torch.randn(i["hidden_dim"], i["output_dim"]).T, torch.zeros(i["output_dim"]))
     return {
         "status_hidden4_output2": wrong,
@@ -71,7 +71,7 @@ def trace(i: Inputs) -> tuple[RNN, Tensor, Tensor]:
     return w, x, torch.cat([h_0[None], states(x, h_0, w)])
 
 
-def traced(step: int) -> Compute:
+def trace_step(step: int) -> Compute:
     def compute(i: Inputs) -> Inputs:
         w, x, h = trace(i)
         before = h[step - 1]
@@ -267,9 +267,9 @@ def memory(i: Inputs) -> Inputs:
 
 EXAMPLES: dict[str, Compute] = {
     "DLN-RecurrentNeuron-cell-code": cell_code,
-    "VOM-6.3-rnn-step1": traced(1),
-    "VOM-6.3-rnn-step2": traced(2),
-    "VOM-6.3-rnn-step3": traced(3),
+    "VOM-6.3-rnn-step1": trace_step(1),
+    "VOM-6.3-rnn-step2": trace_step(2),
+    "VOM-6.3-rnn-step3": trace_step(3),
     "DLN-BPTT-gradient-sum": gradient_sum,
     "MF-15.4-bptt-formulas": all_steps,
     "MF-21.1.2-t1": forward_step(1),

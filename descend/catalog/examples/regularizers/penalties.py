@@ -53,7 +53,7 @@ def two_scalings(i: Inputs) -> Inputs:
     }
 
 
-def stepped(w: Tensor, g: Tensor, eta: float, lam: float) -> Tensor:
+def take_step(w: Tensor, g: Tensor, eta: float, lam: float) -> Tensor:
     """One step of the library's SGD, without momentum and with weight decay, from w with gradient g."""
     layer = nn.Linear(len(w), 1, bias=False).double()
     layer.weight.data, layer.weight.grad = w[None].clone(), g[None].clone()
@@ -65,11 +65,11 @@ def two_forms_of_a_step(i: Inputs) -> Inputs:
     w, g, eta, lam = real(i["W"]), real(i["grad"]), i["eta"], i["lambda"]
     by_penalty = slope(half_l2([w.requires_grad_()], lam), w)
     w = w.detach()
-    return {"penalty_form": stepped(w, g + by_penalty, eta, 0.0), "decay_form": decay(w, eta, lam) - eta * g}
+    return {"penalty_form": take_step(w, g + by_penalty, eta, 0.0), "decay_form": decay(w, eta, lam) - eta * g}
 
 
 def weight_decay(i: Inputs) -> Inputs:
-    return {"theta_new": stepped(real(i["theta"]), real(i["grad_loss"]), i["eta"], i["lam"])}
+    return {"theta_new": take_step(real(i["theta"]), real(i["grad_loss"]), i["eta"], i["lam"])}
 
 
 # Linear learners

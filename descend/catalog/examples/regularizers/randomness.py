@@ -92,7 +92,7 @@ def noise_as_l2(i: Inputs) -> Inputs:
 # Label smoothing
 
 
-def smoothed(i: Inputs) -> Inputs:
+def smoothed_targets(i: Inputs) -> Inputs:
     q = smooth_targets(torch.tensor(7), i["V"], i["eps"], torch.float64)
     return {"sums_to_one": bool((q.sum() - 1).abs() < 1e-12), "target_correct": q[7], "target_other": q[0]}
 
@@ -135,7 +135,7 @@ EXAMPLES: dict[str, Compute] = {
     "MF-7.5.2-test-scaling": scaling_at_test,
     "S940-2.4-dropout-expectation": all_subnetworks,
     "DLN-Noise-as-L2": noise_as_l2,
-    "VOM-13.9.2-smooth-targets": smoothed,
+    "VOM-13.9.2-smooth-targets": smoothed_targets,
     "VOM-glossary-label-smoothing": glossary_targets,
     "DLN-Bagging-bootstrap": bootstrap_sample,
     "DLN-Ensemble-ambiguity": disagreement,

@@ -114,7 +114,7 @@ def dld_patches(i: Inputs) -> Inputs:
     return {"patches": n, "patch_dim": length, "tokens_with_cls": t, "attention_entries_per_head": pairs(1, t)}
 
 
-def halved(i: Inputs) -> Inputs:
+def halve_patches(i: Inputs) -> Inputs:
     grids = [grid_of(i["image"], i["image"], p) for p in i["patch"]]
     return {
         "N": [patch_shape(i["image"], i["image"], 3, p)[0] for p in i["patch"]],
@@ -132,7 +132,7 @@ EXAMPLES: dict[str, Compute] = {
     "MF-27.4.1-patch-vector": patch_vector,
     "MF-27.4.3-sequence": sequence,
     "DLD-8.6-vit-patches": dld_patches,
-    "DLD-8.6-attention-n2": halved,
+    "DLD-8.6-attention-n2": halve_patches,
 }
 
 SET_ASIDE: dict[str, str] = {}
