@@ -79,7 +79,8 @@ def read(folder: Path) -> dict[str, Any]:
 
 def write(record: dict[str, Any], folder: Path) -> None:
     """The record, and a table to read."""
-    (folder / "LABS.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    labs_found = [f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in sorted(record.items())]
+    (folder / "LABS.json").write_text("{\n" + ",\n".join(labs_found) + "\n}\n", encoding="utf-8")  # a line for each
     lines = [
         "# What the labs found",
         "",
