@@ -21,6 +21,7 @@ LIMIT = 25
 CONTRACTS = "tests/contracts"
 BY_NAME = {  # what no import statement reaches
     "recipes": ["tests/recipes/test_contract.py"],
+    "catalog": ["tests/catalog/test_examples.py"],
     "tests/conftest.py": ["tests/catalog/test_proof.py"],
 }
 

@@ -6,12 +6,12 @@ tensors. A resume with other weights behind the same path is refused, and so is 
 
 from __future__ import annotations
 
-import torch
 import xxhash
 from torch import Tensor, nn
 
 from descend.contracts import Task
 from descend.errors import Mistake
+from descend.weights.tensor_file import raw_bytes
 
 
 def select_trained(task: Task) -> dict[str, Tensor]:
@@ -29,7 +29,7 @@ def checksum(module: nn.Module) -> str:
     found = xxhash.xxh3_128()
     for name, tensor in module.state_dict().items():
         found.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        found.update(raw_bytes(tensor.cpu().contiguous()))
     return found.hexdigest()
 
 

@@ -46,7 +46,10 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 
 def raw_bytes(tensor: Tensor) -> memoryview:
     """The memory of a contiguous tensor of the CPU, as it lies there."""
-    return tensor.detach().reshape(-1).view(torch.uint8).numpy().data
+    flat = tensor.detach().reshape(-1)
+    if flat.stride() != (1,):  # a single number, repeated by a stride of 0, counts as contiguous too
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.view(torch.uint8).numpy().data
 
 
 def align(tensor: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
+from torch import Tensor
 
 from descend.weights.tensor_file import DTYPES, align, write_tensors
 
@@ -55,3 +56,15 @@ def test_a_mapped_tensor_can_be_changed_without_its_file(tmp_path: Path) -> None
 def test_a_type_that_no_file_has_is_named(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"x: a file of tensors has no torch.complex128"):
         write_tensors(tmp_path / "x", {"x": torch.zeros(1, dtype=torch.complex128)})
+
+
+@pytest.mark.parametrize("tensor", [
+    torch.zeros(1).expand(1).as_strided((1,), (0,)), torch.tensor(2.5, dtype=torch.float64).expand(1),
+    torch.tensor([3]).as_strided((1, 1), (0, 0)), torch.zeros(0, 3), torch.tensor(True), torch.arange(6.0).view(2, 3).T,
+])  # fmt: skip
+def test_tensors_of_unusual_strides_are_written(tensor: Tensor, tmp_path: Path) -> None:
+    """numpy's arrays of one number may have a stride of 0, which torch calls contiguous."""
+    write_tensors(tmp_path / "x.safetensors", {"x": tensor})
+    found = load_file(tmp_path / "x.safetensors")["x"]
+    assert torch.equal(found, tensor)
+    assert found.shape == tensor.shape
