@@ -15,5 +15,5 @@ RECIPE = LanguageRecipe(
     data=Text(tokenizer="characters"),
     optim=AdamW(lr=3e-3, betas=(0.9, 0.99), weight_decay=0.1),
     schedule=Cosine(warmup=200, floor=0.02),
-    loop=Loop(steps=5000, batch=16, clip=1.0, eval_every=500, save_every=500),
+    loop=Loop(steps=6000, batch=16, clip=1.0, eval_every=500, save_every=500),
 )
