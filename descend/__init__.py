@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from descend.models import load
     from descend.verbs.coverage import coverage
     from descend.verbs.doctor import doctor
+    from descend.verbs.embed import embed
     from descend.verbs.evaluate import evaluate
     from descend.verbs.explain import explain
     from descend.verbs.find import find
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "coverage",
     "doctor",
+    "embed",
     "evaluate",
     "explain",
     "find",

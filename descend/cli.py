@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
-from descend.errors import Mistake, nearest
+from descend.errors import Mistake, as_one_line, explain_limit, nearest
 
 
 class Verb(NamedTuple):
@@ -29,6 +30,7 @@ VERBS = {
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
         Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),
+        Verb("embed", "vectors of texts or images, and how alike they are", 'descend embed runs/demo "a cat" "a dog"'),
         Verb("sample", "draw new examples from a generative model", "descend sample runs/demo -n 16"),
     ),
     "look": (
@@ -50,7 +52,9 @@ SHOWN = ("train",)  # whose examples stand on the first screen
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run a verb. Exit codes: 0 done, 1 our mistake (a traceback), 2 the user's (one line), 130 stopped by Ctrl-C."""
+    """Run a verb. Exit codes: 0 done, 1 our mistake (a traceback), 2 the user's or a limit of the machine (one line),
+    128 + n stopped by signal n (130: Ctrl-C)."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show √ shows ? instead of failing
@@ -59,18 +63,50 @@ def main(args: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except Mistake as mistake:
-        print(f"descend: {mistake}", file=sys.stderr)
-        return 2
+        return end(f"descend: {as_one_line(str(mistake))}", 2)
     except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader has gone (`| head`). Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return end("", 130)
+    except BrokenPipeError:  # the reader has gone (`| head`)
+        silence(sys.stdout)
         return 141
+    except (OSError, MemoryError, RuntimeError) as error:
+        said = explain_limit(error)
+        if not said:
+            raise
+        if isinstance(error, OSError) and error.filename is None:
+            silence(sys.stdout)
+        return end(f"descend: {as_one_line(said)}", 2)
+
+
+def end(text: str, code: int) -> int:
+    """The exit code, and the last line on the error stream, if anybody still reads it."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+    return code
+
+
+def silence(stream: TextIO) -> None:
+    """Nothing more is written: Python would complain once more when it flushes at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def open_closed_streams() -> None:
+    """Where a stream was closed (`>&-`), what is printed goes nowhere, and no file takes its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def dispatch(args: list[str]) -> int:
+    if any("\0" in word for word in args):  # no shell can give one; Python code can
+        raise Mistake("an argument holds a null character, which no file name and no text may have; take it out")
     if not args or args[0] in ("-h", "--help", "help"):
         print(format_screen())
         return 0
@@ -101,4 +137,4 @@ def format_screen() -> str:
     for group, verbs in VERBS.items():
         lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
-    return "\n".join([*lines, "", *examples, "  descend VERB --help explains a verb and its flags"])
+    return "\n".join([*lines, *examples, "  descend VERB --help explains a verb and its flags"])

@@ -44,6 +44,16 @@ class Proof:
     flags: str = ""  # how the recipe is changed for this data
     minutes: float = 0.0  # the longest that one run may take; 0: any
     source: str = ""
+    precision: str = ""  # float32 or bfloat16; empty: as the recipe chooses
+
+    @property
+    def run(self) -> str:
+        """What its runs are called."""
+        return f"{self.recipe}-{self.precision}" if self.precision else self.recipe
+
+    @property
+    def claim(self) -> str:
+        return f"{self.recipe} {self.score}" + (f" in {self.precision}" if self.precision else "")
 
     def holds(self, values: list[float], times: list[float]) -> bool:
         enough = all(v >= self.bar if self.higher else v <= self.bar for v in values)
@@ -78,6 +88,7 @@ PROOFS = [
     Proof("gpt2-chars", "loss", 1.88, False, "valid", (0,), "text", source="nanoGPT's README: 1.88 for this size"),
     Proof("gpt2-shakespeare", "loss", 1.50, False, "valid", needs="text", minutes=60, source=SHAKESPEARE),
     Proof("cnn-digits", "accuracy", 0.985),
+    Proof("linear-mnist", "accuracy", 0.92, needs="images", source="LeCun et al. 1998: 12% error"),
     Proof("lenet-mnist", "accuracy", 0.9905, needs="images", source="LeCun et al. 1998: 0.95% error"),
     Proof("resnet-mnist", "accuracy", 0.995, seeds=(0,), needs="images", minutes=30),
     Proof("vit-mnist", "accuracy", 0.985, seeds=(0,), needs="images"),
@@ -88,14 +99,25 @@ PROOFS = [
     Proof("lstm-attention-translate", "bleu", 15, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
     Proof("transformer-translate", "bleu", 35, seeds=(0,), needs="pairs", flags=TRANSFORMER, source=TUTORIAL),
 ]
+# The same figures in both precisions: a language model, a convolutional network, a network of matrices.
+PROOFS += [
+    Proof(recipe, score, bar, higher, split, precision=precision)
+    for recipe, score, bar, higher, split in (
+        ("gpt2-pydoc", "loss", 4.0, False, "valid"),
+        ("cnn-digits", "accuracy", 0.985, True, "test"),
+        ("mlp-digits", "accuracy", 0.97, True, "test"),
+    )
+    for precision in ("float32", "bfloat16")
+]
 
 
 def run(proof: Proof, seed: int, data: str, threads: int) -> tuple[dict[str, dict[str, float]], float]:
     """Train (or go on) and evaluate in processes of their own, as a user would; scores by split, and seconds."""
     cli = str(Path(sys.executable).with_name("descend"))
-    folder = RUNS / f"{proof.recipe}-{seed}"
+    folder = RUNS / f"{proof.run}-{seed}"
     limits = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     given = [*proof.flags.split(), *(["--data.path", data] if data else [])]
+    given += ["--precision", proof.precision] if proof.precision else []
     train = [cli, "train", proof.recipe, "--seed", str(seed), "--out", str(folder), "--replace", "--quiet", *given]
     begun = any(folder.glob("checkpoints/step-*"))
     command = [cli, "resume", str(folder), "--quiet"] if begun else train
@@ -114,15 +136,13 @@ def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, 
         runs = {}
         for proof in proofs:
             for seed in proof.seeds:
-                if (proof.recipe, seed) not in runs:
+                if (proof.run, seed) not in runs:
                     given = data[proof.needs] if proof.needs else ""
-                    runs[proof.recipe, seed] = pool.submit(run, proof, seed, given, threads)
+                    runs[proof.run, seed] = pool.submit(run, proof, seed, given, threads)
         for proof in proofs:
-            these = [runs[proof.recipe, seed].result() for seed in proof.seeds]
-            found[f"{proof.recipe} {proof.score}"] = told = outcome(proof, these, threads)
-            print(
-                f"{proof.recipe} {proof.score}: {told['values']} -> {'holds' if told['holds'] else 'FAILS'}", flush=True
-            )
+            these = [runs[proof.run, seed].result() for seed in proof.seeds]
+            found[proof.claim] = told = outcome(proof, these, threads)
+            print(f"{proof.claim}: {told['values']} -> {'holds' if told['holds'] else 'FAILS'}", flush=True)
             record(found)
     for name, seed in runs:
         shutil.rmtree(RUNS / f"{name}-{seed}")

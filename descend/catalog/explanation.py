@@ -1,4 +1,4 @@
-"""All that is known about one system, gathered: code, books, worked examples run now, tests."""
+"""All that is known about one system, gathered: everyday words, code, books, worked examples run now, tests."""
 
 from __future__ import annotations
 
@@ -10,22 +10,12 @@ from typing import Any
 from descend.catalog.claims import claims
 from descend.catalog.coverage import Standing
 from descend.catalog.demands import demands
+from descend.catalog.plain import plain_words
 from descend.catalog.proof import Proof, proofs
 from descend.catalog.run import Outcome, run
 from descend.catalog.search import resolve
-from descend.catalog.source import Piece, read
+from descend.catalog.source import Code, forms
 from descend.catalog.systems import BOOKS, System, entries, examples_of
-
-
-@dataclass(frozen=True)
-class Code:
-    """One claim: the docstring with the equation, and the code."""
-
-    path: str
-    line: int
-    symbol: str
-    equation: str
-    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
@@ -63,8 +53,11 @@ class Explanation:
     """One system. `as_json` is the schema of `descend explain --json`; a notebook shows it as a page."""
 
     system: System
+    plain: str
     state: str
     code: tuple[Code, ...]
+    fast: tuple[Code, ...]
+    more: tuple[Code, ...]
     books: tuple[Passage, ...]
     examples: tuple[Outcome, ...]
     demands: tuple[Asked, ...]
@@ -73,8 +66,11 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         return {
             **asdict(self.system),
+            "plain": self.plain,
             "state": self.state,
             "code": [asdict(c) for c in self.code],
+            "fast": [asdict(c) for c in self.fast],
+            "more": [{"path": c.path, "line": c.line, "symbol": c.symbol} for c in self.more],
             "books": [asdict(b) for b in self.books],
             "examples": [outcome_as_json(o) for o in self.examples],
             "demands": [asdict(d) for d in self.demands],
@@ -97,19 +93,18 @@ def explanation(name: str) -> Explanation:
     """Gather it; the worked examples are computed at this moment."""
     found = resolve(name)
     slug = found.slug
-    # The equation itself before what is built on it.
-    claimed = sorted(claims(only={slug}).get(slug, []), key=lambda c: c.path.split("/")[1] not in ("ops", "theory"))
+    claimed = claims(only={slug}).get(slug, [])
     proof = proofs().get(slug, Proof())
     asked = demands().get(slug, {})
     standing = Standing(tuple(c.at for c in claimed), proof, tuple(asked))
-    code = []
-    for claim in claimed:
-        equation, pieces = read(claim)
-        code.append(Code(claim.path, claim.line, claim.symbol, equation, tuple(pieces)))
+    built = forms(slug, claimed)
     return Explanation(
         system=found,
+        plain=plain_words().get(slug, ""),
         state=standing.state,
-        code=tuple(code),
+        code=built.standard,
+        fast=built.fast,
+        more=built.more,
         books=tuple(passage(entry) for entry in found.entries),
         examples=tuple(run(example) for example in examples_of(slug)),
         demands=tuple(
@@ -141,6 +136,12 @@ def count_open(e: Explanation) -> str:
     """How much of the row is proven: "all 5 proven", or "2 of 5 open"."""
     n, missing = len(e.demands), sum(not d.proven for d in e.demands)
     return f"{missing} of {n} open" if missing else f"all {n} proven"
+
+
+def show_inputs(inputs: dict[str, Any], longest: int) -> str:
+    """The inputs of an example as one line, whole unless it would fill the screen."""
+    text = ", ".join(f"{key} = {digits(value)}" for key, value in inputs.items())
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def lines(value: Any) -> list[str]:

@@ -10,14 +10,15 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from descend.catalog.explanation import Code, Explanation, count_open, lines, tally
+from descend.catalog.explanation import Explanation, count_open, lines, show_inputs, tally
 from descend.catalog.run import Outcome, Value
+from descend.catalog.source import Code
 from descend.web.markup import Html, html, join
 from descend.web.page import make_fragment, make_page
 from descend.web.parts import make_card, make_note
 
 STYLE = """
-.descend { main > h2 { font-size: 19px; margin: 34px 0 12px; }
+.descend { main > h2 { font-size: 19px; margin: 34px 0 12px; } .plain { font-size: 17px; max-width: 48rem; }
   pre.math { padding: 14px 18px; border-left: 3px solid var(--c0); border-radius: 0 8px 8px 0; font-size: 14px;
     white-space: pre; overflow-x: auto; }
   .card > p { max-width: 52rem; margin: 10px 0; } .at { color: var(--c0); font-size: 13px; font-weight: 500; }
@@ -32,6 +33,7 @@ STYLE = """
   .highlight .linenos { color: var(--soft); background: none; opacity: .65; padding: 0 1em 0 0; }
   .highlight .sd { color: var(--c0); font-style: normal; } }
 """
+LONGEST = 2000  # characters of an example's inputs
 TONES = {"whole": "good", "core": "good", "tested": "bad", "agrees": "good", "differs": "bad", "failed": "bad"}
 MARKS = {True: ("good", "✓"), False: ("bad", "differs"), None: ("", "")}
 
@@ -47,15 +49,17 @@ def make_article(e: Explanation) -> Html:
 
 
 def make_body(e: Explanation) -> Html:
-    """What it is, the code, the books, the examples, the tests."""
+    """What it is in everyday words, the equation, the code, the books, the examples, the tests, the notes."""
     s = e.system
     meta = html('<span class="mono">{}</span> · {} · {}', s.slug, s.family, s.kind)
     header = html("<header><h1>{}</h1>{}<p>{}</p></header>", s.name, make_badge(e.state), meta)
-    about = html('<p class="soft">{}</p>', s.note) if s.note else None
-    claims = [show_code(c) for c in e.code]
-    rest = [list_books(e), list_examples(e), list_demands(e), list_tests(e)]
+    about = html('<p class="plain">{}</p>', e.plain) if e.plain else None
+    code = [show_definition(e), [show_code("The code", c) for c in e.code]]
+    code += [[show_code("The fast form", c) for c in e.fast], list_places(e)]
+    note = make_card("Notes on the books", html('<p class="soft">{}</p>', s.note)) if s.note else None
+    rest = [list_books(e), list_examples(e), list_demands(e), list_tests(e), note]
     # A docstring holds the equation: our own rules come last, since it must not be dimmer than the code.
-    return html("<style>{}{}</style>{}{}{}{}", Html(colour_code()), Html(STYLE), header, about, claims, rest)
+    return html("<style>{}{}</style>{}{}{}{}", Html(colour_code()), Html(STYLE), header, about, code, rest)
 
 
 def make_badge(state: str) -> Html:
@@ -69,13 +73,24 @@ def colour_code() -> str:
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-def show_code(c: Code) -> Html:
-    """A claim: prose and equations of the docstring, then the code with the file's own line numbers."""
+def show_definition(e: Explanation) -> Html:
+    """The definition with its equations, as the docstring beside the code has it."""
+    return make_card("Definition", format_prose(e.code[0].equation)) if e.code else Html()
+
+
+def show_code(title: str, c: Code) -> Html:
+    """A form of it: the code with the file's own line numbers."""
     lexer = PythonLexer()
     formats = [HtmlFormatter(linenos="inline", linenostart=piece.line) for piece in c.pieces]
     pieces = [Html(highlight(p.text, lexer, how)) for p, how in zip(c.pieces, formats, strict=True)]
-    title = html('<h2><span class="mono at">{}:{}</span></h2>', c.path, c.line)
-    return html('<section class="card">{}{}{}</section>', title, format_prose(c.equation), pieces)
+    head = html('<h2>{} <span class="mono at">{}</span></h2>', title, c.at)
+    return html('<section class="card">{}{}</section>', head, pieces)
+
+
+def list_places(e: Explanation) -> Html:
+    """Where else it is built."""
+    places = [html('<li class="mono">{} {}</li>', c.at, c.symbol) for c in e.more]
+    return make_card("Also built in", html("<ul>{}</ul>", places)) if places else Html()
 
 
 def format_prose(docstring: str) -> Html:
@@ -102,7 +117,9 @@ def list_books(e: Explanation) -> Html:
     """The sections; the definitions are folded away once there is code."""
     rows = []
     for b in e.books:
-        places = [html("{}<i>{}</i>, {}", "; " if i else "", p.title, p.section) for i, p in enumerate(b.places)]
+        places = [
+            html("{}{}: <i>{}</i>, {}", "; " * bool(i), p.book, p.title, p.section) for i, p in enumerate(b.places)
+        ]
         name = html('<b>{}</b> <span class="soft">{} · {}</span>', b.name, places, b.entry)
         opening = Html("<details>" if e.code else "<details open>")
         rows.append(html("{}<summary>{}</summary><p>{}</p></details>", opening, name, b.defines))
@@ -130,11 +147,13 @@ def show_example(o: Outcome) -> Html:
     )
     reason = html('<p class="warn">{}</p>', o.reason) if o.reason else None
     note = make_note(x.note) if x.note.strip() else None
+    given = html("<p>Given {}</p>", show_inputs(x.inputs, LONGEST)) if x.inputs else None
+    how = html("<p>Compute {}</p>", x.computation.strip()) if x.computation.strip() else None
     head = [html("<th>{}</th>", name) for name in ("", "printed", "recomputed", "ours", "")]
     table = html('<div class="wide"><table><tr>{}</tr>{}</table></div>', head, [show_value(v) for v in o.values])
     style = "card example erratum" if o.erratum else "card example"
     title = html("<h2>{} {}</h2>", x.title, make_badge(o.state))
-    return html('<section class="{}">{}{}{}{}{}</section>', style, title, about, reason, note, table)
+    return html('<section class="{}">{}{}</section>', style, title, [about, given, how, reason, note, table])
 
 
 def show_value(v: Value) -> Html:

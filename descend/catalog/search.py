@@ -1,4 +1,4 @@
-"""Find a system by a few words: what was typed against slugs, aliases, names, the books' entry names and notes.
+"""Find a system by a few words: against slugs, aliases, names, the books' entry names, everyday words and notes.
 
     score = Σ_words  idf(word) · max over fields of  weight(field) · match(word, field)
 
@@ -16,10 +16,11 @@ import re
 from collections import Counter
 from functools import cache
 
+from descend.catalog.plain import plain_words
 from descend.catalog.systems import SPEC, System, entries, systems
 from descend.errors import Mistake
 
-WEIGHTS = {"slug": 10.0, "alias": 8.0, "name": 8.0, "entries": 5.0, "family": 3.0, "note": 2.0}
+WEIGHTS = {"slug": 10.0, "alias": 8.0, "name": 8.0, "entries": 5.0, "family": 3.0, "plain": 2.0, "note": 2.0}
 EXACT, BEGINS, PART = 1.0, 0.7, 0.4
 
 # The books write both British and American English; the order matters.
@@ -28,7 +29,10 @@ SPELLINGS = (
     ("metriz", "meteriz"), ("metris", "meteriz"), ("our", "or"), ("centre", "center"), ("é", "e"), ("'s", ""),
 )  # fmt: skip
 ENDINGS = ("ization", "izing", "ized", "izer", "ize")  # all of one verb: normalize
-FILLERS = frozenset({"the", "of", "and", "for", "in", "to", "with", "by", "vs", "is"})
+FILLERS = frozenset(
+    {"the", "of", "and", "for", "in", "to", "with", "by", "vs", "is", "are", "be", "a", "an", "it", "we", "you"}
+    | {"why", "how", "what", "does", "do", "use", "using"}
+)
 
 
 def stem_words(text: str) -> list[str]:
@@ -93,6 +97,7 @@ def fields() -> dict[str, dict[str, frozenset[str]]]:
             "name": stem_words(s.name),
             "entries": [w for e in s.entries for w in stem_words(entries()[e].name)],
             "family": stem_words(s.family),
+            "plain": stem_words(plain_words().get(slug, "")),
             "note": stem_words(s.note),
         }
         found[slug] = {field: frozenset(words) for field, words in texts.items()}
@@ -127,17 +132,25 @@ def search(text: str, limit: int = 10) -> list[System]:
     words = [correct(w) for w in dict.fromkeys(stem_words(text))]
     squeezed = squeeze(text)
     named = systems_by_name().get(squeezed) or systems_by_name().get("".join(words), [])
+    rarity = {w: math.log(1 + len(systems()) / max(spread()[w], 1)) for w in words}
     rated = []
     for order, (slug, known) in enumerate(fields().items()):
-        best = [max(weight * match(w, known[field]) for field, weight in WEIGHTS.items()) for w in words]
-        value = sum(b * math.log(1 + len(systems()) / max(spread()[w], 1)) for b, w in zip(best, words, strict=True))
-        value += 20.0 * bool(squeezed and squeezed in squeeze(slug))
+        best = {w: max(weight * match(w, known[field]) for field, weight in WEIGHTS.items()) for w in words}
+        value = sum(best[w] * rarity[w] for w in words) + 20.0 * bool(squeezed and squeezed in squeeze(slug))
         if value or slug in named:
+            covered = sum(rarity[w] for w in words if best[w] > WEIGHTS["note"]) / sum(rarity.values())
             # Shorter slugs first among equals: the thing itself before its analyses and variants.
-            rated.append((slug not in named, -sum(b > 0 for b in best), -value, len(slug), order, slug))
+            key = (slug not in named, -sum(b > 0 for b in best.values()), -value, len(slug), order, slug)
+            rated.append((key, covered))
     rated.sort()
-    enough = 0.15 * max((-value for _, _, value, *_ in rated), default=0.0)  # no tail of accidental matches
-    return [systems()[slug] for other, _, value, *_, slug in rated if not other or -value >= enough][:limit]
+    top = max((-key[2] for key, _ in rated), default=0.0)
+    kept = [key for key, covered in rated if not key[0] or is_related(-key[2] / top, covered)]
+    return [systems()[key[-1]] for key in kept][:limit]
+
+
+def is_related(value: float, covered: float) -> bool:
+    """No tail of accidental matches: half as good as the best, or most of what was typed is there."""
+    return value >= 0.5 or (covered >= 0.6 and value >= 0.15)
 
 
 def resolve(name: str) -> System:

@@ -12,9 +12,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from descend.catalog.explanation import Explanation, count_open, lines, tally
+from descend.catalog.explanation import Explanation, count_open, lines, show_inputs, tally
 from descend.catalog.run import Outcome
-from descend.catalog.source import Piece
+from descend.catalog.source import Code, Piece
 
 STATES = {
     "whole": "bold green",
@@ -25,17 +25,19 @@ STATES = {
 }
 MARKS = {True: ("agrees", "green"), False: ("differs", "bold red"), None: ("", "dim")}
 WIDEST, TALLEST = 72, 8  # of a cell; HTML and JSON have it whole
+LONGEST = 700  # characters of an example's inputs; JSON has them whole
 
 
 def print_explanation(e: Explanation, console: Console) -> None:
-    """Print it: what it is, the code, the books, the examples, the tests."""
+    """Print it: what it is in everyday words, equation, code, books, examples, tests, notes."""
     s = e.system
     console.print(
         Text.assemble((s.name, "bold"), "\n", (f"{s.slug} · {s.family} · {s.kind} · ", "dim"), format_state(e))
     )
-    if s.note:
-        console.print(Text(f"In short: {s.note}", "dim"))
-    for part in (show_code(e), list_books(e), list_examples(e), list_demands(e), list_tests(e)):
+    if e.plain:
+        console.print(Text(f"\n{e.plain}"))
+    parts = [show_definition(e), show_code(e), list_books(e), list_examples(e), list_demands(e), list_tests(e)]
+    for part in [*parts, *([show_note(s.note)] if s.note else [])]:
         console.print()
         console.print(part)
 
@@ -44,15 +46,30 @@ def format_state(e: Explanation) -> Text:
     return Text(e.state, STATES[e.state])
 
 
-def show_code(e: Explanation) -> RenderableType:
-    """The equation and the code of each claim."""
+def show_definition(e: Explanation) -> RenderableType:
+    """The definition with its equations, as the docstring beside the code has it."""
     if not e.code:
         return Text("not built yet: below is what the books say", "yellow")
-    parts: list[RenderableType] = []
-    for c in e.code:
-        parts += [Rule(f"{c.path}:{c.line}", align="left"), Text(c.equation), Text()]
-        parts += [part for p in c.pieces for part in (show_piece(p), Text())]
-    return Group(*parts[:-1])
+    return Group(Rule("definition", align="left"), Text(e.code[0].equation))
+
+
+def show_code(e: Explanation) -> RenderableType:
+    """The standard form, the fast form, and where else it is built."""
+    parts = [part for c in e.code for part in show_form("the code", c)]
+    parts += [part for c in e.fast for part in show_form("the fast form", c)]
+    parts += [Text(f"also built in {c.at}  {c.symbol}".rstrip(), "dim") for c in e.more]
+    return Group(*parts)
+
+
+def show_form(title: str, c: Code) -> list[RenderableType]:
+    """A title that says where it is, and the code."""
+    code = [part for p in c.pieces for part in (show_piece(p), Text())]
+    return [Rule(f"{title}: {c.at}", align="left"), *code]
+
+
+def show_note(note: str) -> RenderableType:
+    """Where the books differ, and what they leave out."""
+    return Group(Rule("notes on the books", align="left"), Text(note, "dim"))
 
 
 def show_piece(p: Piece) -> Syntax:
@@ -72,7 +89,7 @@ def list_books(e: Explanation) -> RenderableType:
     """The sections; and, while nothing is built, the definitions."""
     parts: list[RenderableType] = [Rule("in the books", align="left")]
     for b in e.books:
-        where = "; ".join(f"{p.title}, {p.section}" for p in b.places)
+        where = "; ".join(f"{p.book}: {p.title}, {p.section}" for p in b.places)
         parts.append(Text.assemble((b.name, "bold"), f"  {where}  ", (b.entry, "dim")))
         if not e.code:
             parts.append(Padding(Text(b.defines), (0, 0, 1, 4)))
@@ -96,12 +113,17 @@ def format_heading(o: Outcome) -> Text:
 
 
 def list_remarks(o: Outcome) -> list[Text]:
-    """How it went when it did not simply agree, and the note beside the book's value."""
+    """What goes in and what is done with it, how it went when it did not simply agree, and the note on the value."""
+    x = o.example
     lines = []
+    if x.inputs:
+        lines.append(Text.assemble(("given    ", "dim"), show_inputs(x.inputs, LONGEST)))
+    if x.computation.strip():
+        lines.append(Text.assemble(("compute  ", "dim"), x.computation.strip()))
     if o.state != "agrees":
         style = "bold red" if o.state in ("differs", "failed") else "yellow"
         lines.append(Text(f"{o.state}: {o.reason}" if o.reason else o.state, style))
-    return [*lines, Text(o.example.note.strip(), "dim")] if o.example.note.strip() else lines
+    return [*lines, Text(x.note.strip(), "dim")] if x.note.strip() else lines
 
 
 def make_table(o: Outcome) -> Table:

@@ -16,17 +16,18 @@ def read_course(recipe: dict[str, Any], lines: list[dict[str, Any]]) -> Signs:
     lines = keep_whole(lines)
     scores = [{"step": line["step"], **line["valid"]} for line in lines if isinstance(line.get("valid"), dict)]
     faults = [line for line in lines if line.get("event") == "failed"]
-    values = flatten(recipe.get("values") or {})
+    tree = recipe.get("values")
+    values = flatten(tree if isinstance(tree, dict) else {})
     # A run that failed before its first evaluation has a training curve only.
     falls = not scores or any("loss" in score for score in scores)
     done = max((line["step"] for line in lines), default=0)
-    ends = [line for line in lines if line.get("event") not in (None, "warning", "resumed", "started")]
+    ends = [line for line in lines if line.get("event") not in (None, "warning", "resumed", "started", "test")]
     last = ends[-1] if ends and ends[-1]["step"] >= done else {}
     players = {f"loss_{name}": name for name in list_players(recipe)} if not take_series(lines, "loss") else {}
     return Signs(
         name=str(recipe.get("name", "")),
         values=values,
-        steps=int(values.get("steps") or 0),
+        steps=steps if isinstance(steps := values.get("steps"), int) else 0,
         train=take_series(lines, "loss") if falls else (),
         valid=take_series(scores, "loss"),
         norms=take_series(lines, "grad_norm"),
@@ -41,7 +42,8 @@ def read_course(recipe: dict[str, Any], lines: list[dict[str, Any]]) -> Signs:
 
 def list_players(recipe: dict[str, Any]) -> list[str]:
     """The players that have an optimizer each: {"optim": {"d": {..}, "g": {..}}}."""
-    rules = (recipe.get("values") or {}).get("optim")
+    values = recipe.get("values")
+    rules = values.get("optim") if isinstance(values, dict) else None
     return [name for name, rule in rules.items() if isinstance(rule, dict)] if isinstance(rules, dict) else []
 
 

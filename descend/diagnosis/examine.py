@@ -28,7 +28,7 @@ from descend.diagnosis.inside import (
     detect_vanishing,
 )
 from descend.diagnosis.probe import measure_moves, probe
-from descend.diagnosis.schedule import detect_interruption, detect_long_warmup
+from descend.diagnosis.schedule import detect_interruption, detect_long_average, detect_long_warmup
 from descend.diagnosis.signs import Answers, Finding, Signs
 from descend.engine import checkpoint
 from descend.engine.distributed import World
@@ -39,7 +39,7 @@ from descend.engine.run import Run
 from descend.engine.training import Training
 from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
-from descend.kinds.saved import from_json
+from descend.kinds.saved import read_saved
 from descend.kinds.table import LearnTable
 from descend.weights.checkpoints import resolve_checkpoint
 
@@ -87,8 +87,8 @@ def examine(run: Run, which: str | int = "last") -> Examination:
         notes.append(f"the run is still training; this is its state at step {signs.done} of {signs.steps}")
     initial: Signs | None = None
     try:
-        recipe: Recipe = from_json(saved.get("values"), str(run.folder / "recipe.json"))
-        torch.set_num_threads(int(saved.get("environment", {}).get("threads") or 1))
+        _, recipe, threads = read_saved(saved, run.folder / "recipe.json")
+        torch.set_num_threads(threads)
         parts = recipe.build()
     except Mistake as mistake:
         notes.append(f"the run cannot be rebuilt, so only its curves were read: {mistake}")
@@ -137,7 +137,8 @@ def order_findings(signs: Signs, initial: Signs | None, notes: tuple[str, ...] =
     early = [replace(found, evidence=f"already with the initial weights, {found.evidence}") for found in early]
     late = [found for check in (detect_high_rate, *INSIDE, *COURSE, *GAMES) if (found := check(signs))]
     early, late = (sorted(some, key=lambda found: found.severity != "fault") for some in (early, late))
-    findings = [found for check in (detect_nan, detect_interruption, detect_long_warmup) if (found := check(signs))]
+    length = (detect_interruption, detect_long_warmup, detect_long_average)
+    findings = [found for check in (detect_nan, *length) if (found := check(signs))]
     follows: dict[str, str] = {}
     for found in [*early, *late]:
         if any(found.name == known.name for known in findings):
@@ -188,7 +189,7 @@ def look_at_answers(
 
     def scores(examples: data.Examples) -> dict[str, float]:
         count = max(8, TOKENS // examples.x.shape[1]) if examples.tokens else SCORED
-        batches = (move_batch(batch, training.device) for batch in data.cut_batches(examples, min(count, SCORED)))
+        batches = (move_batch(batch, training.device) for batch in data.take_batches(examples, min(count, SCORED)))
         return score_set(training.task, batches)
 
     with torch.no_grad(), training.ema.swap_in() if training.ema else nullcontext(), training.autocast():

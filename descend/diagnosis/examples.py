@@ -12,13 +12,13 @@ a passage that is cut at another place, is not found.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from descend.contracts import Stream
+from descend.contracts import Batch, Stream
 from descend.diagnosis.signs import Better
 
 MOST = 20_000  # training examples that are looked at
@@ -28,34 +28,50 @@ NEAR = 5  # neighbours that vote
 COMPARED = (3_000, 600)  # training and validation examples of the neighbours
 KAPPA = 5.0  # how many counts of a token's pairs weigh as much as the frequencies
 VOCAB = 4096  # the table of pairs has the square of it
+PLAIN = {"x", "y", "ids", "mask", "segments", "at", "rows", "fresh"}  # fields that add no term to a loss of x and y
 
 
 @dataclass(frozen=True)
 class Examples:
-    """x and y of one part, laid end to end; `ids` name them."""
+    """x and y of one part, laid end to end; `ids` name them. The batches that they came in have all of their fields."""
 
     x: Tensor
     y: Tensor
     ids: Tensor
+    at: Tensor | None = None
+    """Which places of y are judged; None: all of them."""
+    batches: tuple[Batch, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether x and y are all that the loss looks at: no boxes, captions or noise words beside them."""
+        return all(batch.keys() <= PLAIN for batch in self.batches)
 
     @property
     def classes(self) -> bool:
         """One class for each example."""
-        return not self.y.is_floating_point() and self.y.dim() == 1
+        return self.whole and not self.y.is_floating_point() and self.y.dim() == 1
 
     @property
     def tokens(self) -> bool:
-        return not self.x.is_floating_point() and self.x.shape == self.y.shape and self.x.dim() == 2
+        """A token for each token: the next one, a hidden one, or its tag."""
+        if self.x.is_floating_point() or self.x.shape != self.y.shape or self.x.dim() != 2:
+            return False
+        return self.whole and (self.at is not None or bool((self.y >= 0).all()))
 
     @property
     def numbers(self) -> bool:
-        return self.y.is_floating_point() and self.y.dim() == 1
+        return self.whole and self.y.is_floating_point() and self.y.dim() == 1
+
+    def select(self, part: Tensor) -> Tensor:
+        """The places of x or y that are judged, as a vector."""
+        return part.flatten() if self.at is None else part[self.at]
 
 
 def draw_epoch(stream: Stream) -> Examples | None:
     """An epoch of the stream, or as much of it as is looked at; the stream stands afterwards where it stood."""
     state = stream.state_dict()
-    batches: list[dict[str, Tensor]] = []
+    batches: list[Batch] = []
     seen: set[int] = set()
     count = size = 0
     while count < MOST and size < NUMBERS:
@@ -74,7 +90,7 @@ def draw_epoch(stream: Stream) -> Examples | None:
 
 def take_valid(valid: Any) -> Examples | None:
     """The validation examples."""
-    batches: list[dict[str, Tensor]] = []
+    batches: list[Batch] = []
     for batch in valid:
         if not isinstance(batch, dict) or not {"x", "y"} <= batch.keys():
             return None
@@ -84,10 +100,27 @@ def take_valid(valid: Any) -> Examples | None:
     return join(batches) if batches else None
 
 
-def join(batches: list[dict[str, Tensor]]) -> Examples:
-    x, y = (torch.cat([batch[name] for batch in batches]) for name in ("x", "y"))
+def join(batches: list[Batch]) -> Examples:
+    """Batches laid end to end; texts of different lengths are padded, x with 0 and y with -1."""
+    x = lay_end_to_end([hide_padding(batch) for batch in batches], 0)
+    y = lay_end_to_end([batch["y"] for batch in batches], -1)
+    at = lay_end_to_end([batch["at"] for batch in batches], 0) if all("at" in batch for batch in batches) else None
     ids = torch.cat([batch["ids"].flatten() for batch in batches]) if "ids" in batches[0] else torch.arange(len(x))
-    return Examples(x, y, ids)
+    return Examples(x, y, ids, at, tuple(batches))
+
+
+def hide_padding(batch: Batch) -> Tensor:
+    """x with 0 where its mask says that there is nothing."""
+    x, mask = batch["x"], batch.get("mask")
+    return x if mask is None or mask.shape != x.shape else x.masked_fill(~mask, 0)
+
+
+def lay_end_to_end(parts: list[Tensor], filling: int) -> Tensor:
+    """Rows of all parts; matrices of different widths become as wide as the widest."""
+    if all(part.shape[1:] == parts[0].shape[1:] for part in parts):
+        return torch.cat(parts)
+    wide = max(part.shape[1] for part in parts)
+    return torch.cat([torch.nn.functional.pad(part, (0, wide - part.shape[1]), value=filling) for part in parts])
 
 
 def drop_repeats(examples: Examples) -> Examples:
@@ -96,7 +129,8 @@ def drop_repeats(examples: Examples) -> Examples:
     first = torch.full((int(inverse.max()) + 1,), len(inverse), dtype=torch.long)
     first.scatter_reduce_(0, inverse, torch.arange(len(inverse)), "amin")
     rows = first.sort().values
-    return Examples(examples.x[rows], examples.y[rows], examples.ids[rows])
+    at = None if examples.at is None else examples.at[rows]
+    return replace(examples, x=examples.x[rows], y=examples.y[rows], ids=examples.ids[rows], at=at)
 
 
 def find_spoilt(examples: Examples) -> tuple[int, ...]:
@@ -112,11 +146,11 @@ def hash_examples(examples: Examples) -> Tensor:
     """A number for each example that equal examples share: a random linear form of the bits, modulo 2⁶⁴."""
     parts = [part.reshape(len(part), -1) for part in (examples.x, examples.y)]
     bits = [part.float().view(torch.int32) if part.is_floating_point() else part for part in parts]
-    random = torch.Generator().manual_seed(0)
     total = torch.zeros(len(examples.x), dtype=torch.long)
-    for part in bits:
+    for seed, part in enumerate(bits):  # padding counts nothing, so that a text is itself beside longer ones too
+        random = torch.Generator().manual_seed(seed)
         factors = torch.randint(-(2**62), 2**62, (part.shape[1],), generator=random) * 2 + 1
-        total += (part.long() * factors).sum(dim=1)
+        total += ((part.long() + seed) * factors).sum(dim=1)
     return total
 
 
@@ -132,9 +166,9 @@ def loss_of_constant(train: Examples) -> float | None:
     """Loss of the best answer that does not look at x."""
     if train.numbers:
         return train.y.double().var(correction=0).item()
-    if not (train.classes or train.tokens):
+    if not (train.classes or train.tokens) or not train.select(train.y).numel():
         return None
-    f = frequencies(train.y)
+    f = frequencies(train.select(train.y))
     return -(f * f.clamp(min=1e-30).log()).sum().item()
 
 
@@ -145,7 +179,7 @@ def frequencies(y: Tensor) -> Tensor:
 
 def try_simple_method(train: Examples, valid: Examples, ours: dict[str, float]) -> Better | None:
     """What the neighbours or the pairs reach on the validation examples, beside the model."""
-    if train.tokens and "loss" in ours and int(train.x.max()) < VOCAB:
+    if train.tokens and valid.tokens and "loss" in ours and int(train.x.max()) < VOCAB:
         return Better("counting pairs of tokens", "loss", count_pairs(train, valid), ours["loss"])
     if not train.x.is_floating_point() or len(train.x) <= NEAR:
         return None
@@ -168,12 +202,13 @@ def find_neighbours(train: Examples, valid: Examples) -> Tensor:
 
 
 def count_pairs(train: Examples, valid: Examples) -> float:
-    """Mean −log p(y | x) of the table of pairs, on the validation tokens."""
-    size = int(max(part.max() for e in (train, valid) for part in (e.x, e.y))) + 1
-    counts = torch.bincount((train.x * size + train.y).flatten(), minlength=size * size).view(size, size).double()
+    """Mean −log p(y | x) of the table of pairs, on the validation tokens that are judged."""
+    (x, y), (asked, true) = ((part.select(part.x), part.select(part.y)) for part in (train, valid))
+    size = int(max(part.max() for part in (x, y, asked, true))) + 1
+    counts = torch.bincount(x * size + y, minlength=size * size).view(size, size).double()
     f = (counts.sum(dim=0) + 1) / (counts.sum() + size)
     p = (counts + KAPPA * f) / (counts.sum(dim=1, keepdim=True) + KAPPA)
-    return -p[valid.x, valid.y].log().mean().item()
+    return -p[asked, true].log().mean().item()
 
 
 def rate_columns(train: Examples, columns: dict[str, list[int]]) -> tuple[tuple[str, float], ...]:
@@ -202,7 +237,11 @@ def measure_explained(x: Any, y: Tensor) -> float:
     return 1 - (1 - float(tree.score(x, y.numpy()))) / wrong if wrong else 0.0
 
 
-def cut_batches(examples: Examples, count: int, size: int = 256) -> Iterator[dict[str, Tensor]]:
-    """The first examples again, in batches."""
-    for rows in torch.arange(min(count, len(examples.x))).split(size):
-        yield {"x": examples.x[rows], "y": examples.y[rows], "ids": examples.ids[rows]}
+def take_batches(examples: Examples, count: int) -> Iterator[Batch]:
+    """The batches, as they came, of the first `count` examples."""
+    seen = 0
+    for batch in examples.batches:
+        if seen >= count:
+            return
+        yield batch
+        seen += len(batch["x"])

@@ -10,6 +10,7 @@ checkpoint before it is used. Each tensor is written once: state.safetensors lea
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -21,16 +22,17 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
-from descend.engine.digests import Damaged, verify, write_digests
 from descend.engine.references import Stored, find_references, read_reference
 from descend.engine.state import pack, unpack
 from descend.errors import Mistake
-from descend.weights.checkpoints import checkpoint_names, step_name
+from descend.files import field, field_or, read_json, sync
+from descend.weights.checkpoints import checkpoint_names, find_best, list_folder, read_link, step_name
+from descend.weights.digests import THREADS, Damaged, verify, write_digests
 from descend.weights.tensor_file import align, write_tensors
 
 KEEP = 2  # the newest ones, besides the best: one to use, one to fall back on
-THREADS = 8  # more than cores: most of them wait for the disk
 STATE = "state.safetensors"
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 MAPPED = 2**20  # bytes above which a loaded tensor stays mapped; small ones must not keep a deleted file alive
 
 
@@ -39,14 +41,14 @@ def save(folder: Path, step: int, write_model: Callable[[Path], Stored | None], 
 
     `write_model` writes the model's files into the folder it is given, and returns what tensors they hold.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    clean(folder)
     aside, final = folder / f".aside-{os.getpid()}", folder / step_name(step)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        clean(folder)
         aside.mkdir()
         with ThreadPoolExecutor(THREADS) as threads:
             _write(aside, step, write_model, state, threads)
-        _sync(aside)
+        sync(aside)
         if final.exists():  # the same step again, after a resume from an older checkpoint
             os.rename(final, folder / f".old-{os.getpid()}")
         os.rename(aside, final)
@@ -64,27 +66,35 @@ def _write(
 ) -> None:
     """All files of a checkpoint, on disk when it returns. The disk works on one file while the next is prepared."""
     published = write_model(aside) or {}
-    syncs = [threads.submit(_sync, path) for path in aside.iterdir()]
+    syncs = [threads.submit(sync, path) for path in aside.iterdir()]
     tensors: dict[str, Tensor] = {}
     tree = pack(state, tensors)
     stored = find_references(tensors, published, threads)
     write_tensors(aside / STATE, {name: tensor for name, tensor in tensors.items() if name not in stored})
-    syncs.append(threads.submit(_sync, aside / STATE))
+    syncs.append(threads.submit(sync, aside / STATE))
     meta = {"step": step, "tree": tree, "stored": stored}
     (aside / "state.json").write_text(json.dumps(meta), encoding="utf-8")
     for path in write_digests(aside, threads), aside / "state.json":
-        _sync(path)
-    for sync in syncs:
-        sync.result()
+        sync(path)
+    for done in syncs:
+        done.result()
 
 
 def point(folder: Path, name: str, target: Path) -> None:
-    """Make the link `name` point to a checkpoint, in one step that is never half done."""
+    """Make the link `name` point to a checkpoint, in one step that is never half done.
+
+    Links are for people: where something else has the name, or the disk knows no links, there is none.
+    """
     aside = folder / f".{name}-{os.getpid()}"
-    aside.unlink(missing_ok=True)
-    aside.symlink_to(target.name, target_is_directory=True)
-    os.replace(aside, folder / name)
-    _sync(folder)
+    try:
+        aside.unlink(missing_ok=True)
+        aside.symlink_to(target.name, target_is_directory=True)
+        os.replace(aside, folder / name)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        if not isinstance(error, IsADirectoryError) and error.errno not in NO_LINKS:
+            raise
+    sync(folder)
 
 
 def names(folder: Path) -> list[str]:
@@ -94,28 +104,37 @@ def names(folder: Path) -> list[str]:
 
 def prune(folder: Path) -> None:
     """Delete all but the newest checkpoints and those that `last` and `best` point to."""
-    linked = {os.readlink(folder / name) for name in ("last", "best") if (folder / name).is_symlink()}
-    for name in names(folder)[:-KEEP]:
-        if name not in linked:
-            shutil.rmtree(folder / name)
+    there = names(folder)
+    best = find_best(folder, there) if there else None
+    kept = {read_link(folder / name) for name in ("last", "best")} | {step_name(best or 0)}
+    for name in there[:-KEEP]:
+        if name not in kept:
+            shutil.rmtree(folder / name, ignore_errors=True)  # what stays is no reason to stop training
 
 
 def clean(folder: Path) -> None:
     """Remove what a killed process left half written."""
-    for path in folder.glob(".*"):
+    for path in (path for path in list_folder(folder) if path.name.startswith(".")):
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def load(checkpoint: Path) -> tuple[int, dict[str, Any]]:
     """Step and state of a checkpoint, verified. Large tensors are views of the mapped files: writing to one leaves the
     file as it is."""
-    with ThreadPoolExecutor(THREADS) as threads:
-        files = verify(checkpoint, threads)
-    meta = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
-    # Unaligned memory changes the rounding of sums (L-BFGS); files of older releases are not aligned.
-    found = files[STATE] | {name: read_reference(where, files) for name, where in meta.get("stored", {}).items()}
-    tensors = {name: align(x) if x.nbytes > MAPPED else x.clone() for name, x in found.items()}
-    return meta["step"], unpack(meta["tree"], tensors)
+    path = checkpoint / "state.json"
+    try:
+        with ThreadPoolExecutor(THREADS) as threads:
+            files = verify(checkpoint, threads)
+        meta = read_json(path)
+        stored = field_or(meta, "stored", dict, {}, path)
+        found = files[STATE] | {name: read_reference(where, files) for name, where in stored.items()}
+        # Unaligned memory changes the rounding of sums (L-BFGS); files of older releases are not aligned.
+        tensors = {name: align(x) if x.nbytes > MAPPED else x.clone() for name, x in found.items()}
+        return field(meta, "step", int, path), unpack(field(meta, "tree", dict, path), tensors)
+    except Mistake as mistake:
+        raise Damaged(str(mistake)) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Damaged(f"{path} does not fit the tensors beside it ({error!r})") from None
 
 
 def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, int, dict[str, Any]]:
@@ -128,11 +147,3 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, int, dict[s
             continue
         return folder / name, step, state
     raise Mistake(f"{folder} holds no usable checkpoint; train again with: descend train")
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -12,20 +12,30 @@ Systems: pathways-training
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from inspect import isfunction
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch._C._distributed_c10d import PrefixStore
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from descend.contracts import Loss
+from descend.engine.parts import Parts
+from descend.errors import Mistake
+from descend.optim.by_part import ByPart
+
+Found = TypeVar("Found")
+Replicas = dict[str, "Replica"]
+Opened = tuple[dict[str, Tensor], dict[str, Tensor]]  # a loss: its terms and what it tells
 
 
 @dataclass(frozen=True)
@@ -73,10 +83,35 @@ class World:
         dist.all_reduce(votes)
         return bool(votes > 0)
 
+    def agree(self, values: dict[str, float]) -> dict[str, float]:
+        """The first process's values, so that all judge alike."""
+        if self.size == 1 or not values:
+            return values
+        told = torch.tensor(list(values.values()), dtype=torch.float64)
+        dist.broadcast(told, 0)
+        return dict(zip(values, told.tolist(), strict=True))
+
     def wait(self) -> None:
         """Until every process is here."""
         if self.size > 1:
             dist.barrier()
+
+
+LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Timed out waiting", "timed out after")
+
+
+@contextmanager
+def tell_lost_processes() -> Iterator[None]:
+    """Inside, a process that has gone is told by the others in one line; torchrun then ends or restarts them all."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not dist.is_initialized() or not (isinstance(error, dist.DistError) or any(t in str(error) for t in LOST)):
+            raise
+        raise Mistake(
+            f"process {dist.get_rank()} of {dist.get_world_size()} stops, since another one has gone (its own message, "
+            "if it had time for one, says why); torchrun --max-restarts 3 goes on by itself, descend resume RUN by hand"
+        ) from None
 
 
 def join() -> World:
@@ -84,55 +119,121 @@ def join() -> World:
     if "WORLD_SIZE" not in os.environ or int(os.environ["WORLD_SIZE"]) == 1:
         return World()
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        # torchrun keeps its store when it restarts: without a name of their own the new processes would find the
+        # addresses of those that have gone.
+        store, rank, size = next(rendezvous("env://"))
+        own = PrefixStore(f"restart {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"  # by where the numbers are: --device
+        dist.init_process_group(backend, store=own, rank=rank, world_size=size)
     return World(dist.get_rank(), dist.get_world_size())
 
 
 class Replica:
     """A player's module among the processes that train it together: as equal copies (ddp) or in shards (fsdp)."""
 
-    def __init__(self, module: nn.Module, world: World, mode: str):
-        self.module, self.world = module, world
-        self.copies = DistributedDataParallel(Call(module)) if world.size > 1 and mode == "ddp" else None
-        if world.size > 1 and mode == "fsdp":
-            shard(module)
+    def __init__(self, module: nn.Module, world: World, mode: str, shards: Shards | None = None, thaws: bool = False):
+        self.module, self.world, self.shards = module, world, shards
+        several = world.size > 1 and mode == "ddp"
+        # A convolution of 1 x 1 has two layouts that are the same numbers in the same order.
+        warnings.filterwarnings("ignore", message="Grad strides do not match bucket view strides")
+        self.copies = DistributedDataParallel(Call(module), find_unused_parameters=thaws) if several else None
+
+    def compute(self, computation: Callable[[], Found]) -> Found:
+        """The result of a computation that reads the weights; inside, they are whole."""
+        return computation() if self.shards is None else self.shards.compute(computation)
 
     def backward(self, part: Callable[[], Loss], last: bool) -> Loss:
         """Evaluate a part of a step and differentiate it; the processes exchange gradients after the last one."""
-        if isinstance(self.module, FSDPModule):
-            self.module.set_requires_gradient_sync(last)
+        if self.shards is not None:
+            return self.shards.backward(part, last)
         with nullcontext() if self.copies is None or last else self.copies.no_sync():
-            found: Loss = part() if self.copies is None else self.copies(part)
+            found: Loss = part() if self.copies is None else Loss(*self.run_copies(self.copies, part))
             found.total().backward()
         return found
 
+    def run_copies(self, copies: nn.Module, part: Callable[[], Loss]) -> Opened:
+        """The loss of a part, opened, by one of the equal copies."""
+        try:
+            opened: Opened = copies(lambda: open_loss(part()))
+        except RuntimeError as error:
+            if "not used in producing loss" not in str(error):
+                raise
+            unused = [name for name, p in self.module.named_parameters() if p.requires_grad and p.grad is None]
+            raise Mistake(
+                f"{type(self.module).__name__} has parameters that take no part in its loss"
+                f"{f' ({unused[0]})' if unused else ''}, which several processes would wait for: leave them out, or "
+                "give them requires_grad_(False)"
+            ) from None
+        return opened
+
+
+class Shards:
+    """A task whose parameters lie in shards on the processes: one for each block, gathered when its turn comes, and
+    one for all that is left, gathered for the length of a computation.
+
+    Frozen parts stay whole, and so do single numbers (a temperature), which cannot be cut.
+    """
+
+    def __init__(self, task: nn.Module, frozen: Iterable[str], world: World):
+        self.world = world
+        apart = {p for name in frozen for p in getattr(task, name).parameters()}
+        self.numbers = [p for p in task.parameters() if p.dim() == 0 and p not in apart]
+        self.call = Call(task)
+        self.statistics = [b for m in task.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)]
+        # The warning is for outputs that are then changed in place, which no task does.
+        warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
+        stay = apart | set(self.numbers)
+        for block in reversed(list_blocks(task)):
+            if not any(p in stay for p in block.parameters()):
+                fully_shard(block)
+        fully_shard(self.call, ignored_params=stay, reshard_after_forward=True)
+
+    def compute(self, computation: Callable[[], Found]) -> Found:
+        """The result of a computation with whole weights."""
+        found: Found = self.call(computation)
+        return found
+
+    def backward(self, part: Callable[[], Loss], last: bool) -> Loss:
+        """As `Replica.backward`."""
+        assert isinstance(self.call, FSDPModule)
+        self.call.set_requires_gradient_sync(last)
+        for buffer in self.statistics:  # as DistributedDataParallel does
+            dist.broadcast(buffer, 0)
+        found = Loss(*self.compute(lambda: open_loss(part())))
+        found.total().backward()
+        for p in self.numbers if last else ():
+            if p.grad is not None:
+                p.grad.copy_(self.world.mean(p.grad))
+        return found
+
+
+def replicate(parts: Parts, world: World, mode: str) -> Replicas:
+    """Every player of a task among the processes."""
+    task = parts.task
+    shards = Shards(task, task.frozen, world) if world.size > 1 and mode == "fsdp" else None
+    thaws = {name: isinstance(rule, ByPart) and rule.thaws for name, rule in parts.optims.items()}
+    return {name: Replica(getattr(task, name), world, mode, shards, thaws[name]) for name in task.players}
+
 
 class Call(nn.Module):
-    """A module whose forward is any computation with `module`, so that all of its methods can be used under DDP."""
+    """A module whose forward is any computation with `module`, so that all of its methods can be used."""
 
     def __init__(self, module: nn.Module):
         super().__init__()
         self.module = module
 
-    def forward(self, computation: Callable[[], Loss]) -> Loss:
+    def forward(self, computation: Callable[[], Found]) -> Found:
         return computation()
 
 
-def shard(module: nn.Module) -> None:
-    """Shard in place: a shard for each block, gathered when its turn comes, and for what is left.
+def open_loss(loss: Loss) -> Opened:
+    """Its terms and what it tells, as the dicts in which torch finds the tensors that a backward pass begins with."""
+    return loss.terms, loss.told
 
-    Methods of the model beside forward, such as encode_image, gather the weights too.
-    """
-    for child in module.modules():
-        if isinstance(child, nn.ModuleList):
-            for block in child:
-                fully_shard(block)
-    fully_shard(module)
-    for kind in type(module).__mro__:
-        if kind.__module__.startswith("descend.models"):
-            for name, method in vars(kind).items():
-                if isfunction(method) and not name.startswith("_") and name != "forward":
-                    register_fsdp_forward_method(module, name)
+
+def list_blocks(task: nn.Module) -> list[nn.Module]:
+    """The members of every list of modules, outer ones first."""
+    return [block for child in task.modules() if isinstance(child, nn.ModuleList) for block in child]
 
 
 def gather(value: Any) -> Any:

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from descend.contracts import Batch, Task
+from descend.data.streams.batches import slice_examples
+from descend.engine.hardware import widen
+from descend.engine.loop import Loop
+from descend.engine.parts import Parts
+from descend.errors import Mistake, nearest
+
+ROWS = 2  # examples that show which scores a task gives
 
 
 @torch.no_grad()
@@ -32,7 +40,7 @@ def score_set(task: Task, batches: Iterable[Batch]) -> dict[str, float]:
                 if name in task.evidence:
                     evidence[name].append(values)
                 else:
-                    totals[name] += values.double().sum().item()
+                    totals[name] += widen(values).sum().item()
                     counts[name] += values.numel()
     finally:
         task.train(training)
@@ -47,3 +55,16 @@ def join_evidence(parts: list[Any]) -> Any:
     if isinstance(parts[0], Tensor):
         return torch.cat([part.cpu() for part in parts])
     return [item for part in parts for item in part]
+
+
+def check_watched(parts: Parts, loop: Loop) -> None:
+    """Refuse a score to watch that the task does not give, by scoring two examples before anything is trained."""
+    _, watched = loop.watched
+    with torch.random.fork_rng():
+        few = (slice_examples(batch, 0, ROWS) for batch in islice(parts.valid, 1))
+        known = score_set(parts.task, few)
+    if known and watched not in known:
+        raise Mistake(
+            f"--watch {loop.watch!r}: there is no score {watched!r}.{nearest(watched, known)} "
+            f"Known: {', '.join(sorted(known))}"
+        )

@@ -5,6 +5,8 @@ best by more than `margin`; then the weights are saved and `checkpoints/best` po
 evaluations in a row without one, training ends, and `best` is the model to use. Any score of the task can be watched,
 so fine-tuning can watch a general benchmark beside its own loss (VOM 13.6.4).
 
+The end is part of the state: a run that has ended trains no further, however often it is resumed.
+
 Systems: early-stopping
 """
 
@@ -21,6 +23,7 @@ from descend.engine import checkpoint
 from descend.engine.background import copy_state
 from descend.engine.distributed import World
 from descend.engine.faults import NotFinite
+from descend.engine.fingerprint import Fingerprint, find_changes, format_changes
 from descend.engine.frozen import check_unchanged, checksums
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
@@ -29,6 +32,7 @@ from descend.engine.run import Run
 from descend.engine.signals import Request, stop_requests
 from descend.engine.training import Training
 from descend.errors import Mistake
+from descend.weights.checkpoints import step_name
 
 LINES = 1000  # lines of training metrics in a run, however many steps it has
 
@@ -42,12 +46,19 @@ class Display(Protocol):
 
 
 class Watch(Protocol):
-    """Asked at every evaluation, with the metrics of the steps since the last one: what is to be said and logged."""
+    """Sees every step, and says at an evaluation what is to be said and logged. What it remembers is state."""
 
-    def __call__(self, step: int, seen: list[dict[str, float]], scores: dict[str, float]) -> list[dict[str, str]]: ...
+    def observe(self, step: int, metrics: dict[str, float]) -> None: ...
+
+    def __call__(self, step: int, scores: dict[str, float]) -> list[dict[str, str]]: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any] | None, lines: list[dict[str, Any]]) -> None:
+        """From a checkpoint; where that has no state of it, from what was logged until then."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """How a run ended: finished, patience, budget, SIGINT or SIGTERM."""
 
@@ -56,6 +67,18 @@ class Result:
     best: float | None
     best_step: int
     seconds: float
+    unreported: str = ""
+    """Why there is no report; empty where there is one."""
+    watched: str = ""
+    """Which validation score the best is of."""
+
+    def __repr__(self) -> str:
+        best = (
+            f"; best {self.watched or 'score'} {self.best:.4g} at step {self.best_step}"
+            if self.best is not None
+            else ""
+        )
+        return f"<Result: {self.reason} at step {self.step} after {self.seconds:.1f} s{best}>"
 
 
 def fit(
@@ -68,20 +91,23 @@ def fit(
     resume: bool = False,
     budget: float = 0.0,
     watch: Watch | None = None,
+    accept_changes: bool = False,
 ) -> Result:
-    """Train `parts` as `loop` says, into the folder of `run`; `budget` is the longest time in seconds, 0 for any."""
+    """Train `parts` as `loop` says, into the folder of `run`; `budget` is the longest time in seconds, 0 for any; with
+    `resume` it is more time for a run that has used up its own.
+
+    A resume refuses data or an environment other than the checkpoint's, unless such changes are accepted.
+    """
     world = world or World()
     training = Training(parts, loop, schedule, world)
-    if resume:
-        path, step, state = checkpoint.newest(run.checkpoints, display.message)
-        training.load_state_dict(state)
-        best = run.checkpoints / f"step-{training.best_step:06d}"
+    if resume and not checkpoint.names(run.checkpoints):  # it was killed before its first checkpoint
         if world.first:
-            run.forget_after(step)
-            checkpoint.point(run.checkpoints, "last", path)  # a kill may have come before it was linked
-            if best.is_dir():
-                checkpoint.point(run.checkpoints, "best", best)
-        display.message(f"resumed from {path}")
+            run.forget_after(0)
+        display.message("there is no checkpoint yet: from the beginning")
+    elif resume:
+        _restore(training, run, display, watch, accept_changes)
+        if budget:  # it adds to the time that the run has had
+            training.stopped, budget = "", training.seconds + budget
     with stop_requests() as request:
         try:
             reason = _loop(training, run, display, request, budget, watch)
@@ -94,50 +120,100 @@ def fit(
             raise Mistake(f"step {training.step + 1}: {fault}; {kept}. Try a lower --optim.lr or --clip 1.0") from None
         finally:
             run.close()
-    return Result(reason, training.step, training.best, training.best_step, training.seconds)
+    watched = loop.watch.partition(" ")[2]
+    return Result(reason, training.step, training.best, training.best_step, training.seconds, "", watched)
+
+
+def _restore(training: Training, run: Run, display: Display, watch: Watch | None, accept_changes: bool) -> None:
+    """Go back to the newest intact checkpoint, and repair what a kill after it left undone."""
+    path, step, state = checkpoint.newest(run.checkpoints, display.message)
+    changes = _find_changes(training, state, display)
+    if training.world.any(bool(changes)) and not accept_changes:
+        found = format_changes(changes) or "another process has found other data"
+        raise Mistake(
+            f"{run.folder} would not continue to the same bits: {found}. "
+            f"Put it back, or take it as it is: descend resume {run.folder} --accept-changes"
+        )
+    training.load_state_dict(state)
+    if training.world.first:
+        run.forget_after(step)
+        checkpoint.clean(run.checkpoints)
+        checkpoint.point(run.checkpoints, "last", path)
+        best = run.checkpoints / step_name(training.best_step)
+        if best.is_dir():
+            checkpoint.point(run.checkpoints, "best", best)
+        if watch:
+            watch.restore(state.get("watcher"), run.lines())
+        if changes:
+            _log(training, run, {"event": "resumed", "changes": changes})
+    display.message(f"resumed from {path}" + (f"; accepted: {format_changes(changes)}" if changes else ""))
+
+
+def _find_changes(training: Training, state: dict[str, Any], display: Display) -> list[str]:
+    """What differs from when the checkpoint was written. The data are each process's own matter, the environment is
+    the first one's: machines may differ, as long as each time in the same way."""
+    if training.parts.fingerprint is None:
+        return []
+    before: Fingerprint | None = state.get("fingerprint")
+    if before is None:
+        display.message("an earlier release wrote this checkpoint: whether its data have changed cannot be known")
+        return []
+    now = training.fingerprint(native="native code" in before["environment"]) or {}
+    return find_changes(before, now if training.world.first else {**now, "environment": {}})
 
 
 def _loop(training: Training, run: Run, display: Display, request: Request, budget: float, watch: Watch | None) -> str:
     """Steps until the end; returns why it ended."""
     loop, world = training.loop, training.world
-    higher, watched = loop.watched
     every = max(1, loop.steps // LINES)
     clock = Clock(training)
-    seen: list[dict[str, float]] = []
-    reason = "finished" if training.step >= loop.steps else ""  # a run that had ended already
+    if training.step >= loop.steps and not training.ended:  # a signal came in the last step
+        save(training, run, _evaluate(training, run, display, watch, clock.rate()), watch)
+    elif training.ended:
+        more = f"for more time: descend resume {run.folder} --budget 10m"
+        left = more if training.ended == "budget" else "nothing is left to train"
+        display.message(f"this run has ended ({training.ended}, step {training.step:,}): {left}")
+        if any(line.get("event") == training.ended and line.get("step") == training.step for line in run.lines()):
+            return training.ended
+    reason = training.ended
     while not reason:
         metrics = training.advance()
-        seen.append(metrics)
         training.seconds, step, rate = clock.seconds(), training.step, clock.rate()
+        if watch:
+            watch.observe(step, metrics)
         if step % every == 0 or step == loop.steps:
             lr = next(iter(training.optims.values())).param_groups[0]["lr"]
             _log(training, run, {**metrics, "lr": lr, "rate": rate})
             clock.restart()
         display.update(step, loss=training.sum_losses(metrics), rate=rate)
-        reason = "finished" if step == loop.steps else ""
         if world.any(bool(request.signal)):
             reason = signal.Signals(request.signal or signal.SIGTERM).name
-        elif world.any(bool(budget) and training.seconds > budget and not reason):
-            reason = "budget"
+        elif step < loop.steps and world.any(bool(budget) and training.seconds > budget):
+            reason = training.stopped = "budget"
         improved = False
-        if step % loop.eval_every == 0 or reason in ("finished", "budget"):
-            scores = training.evaluate()
-            if watched not in scores:
-                raise Mistake(f"--watch {loop.watch!r}: the scores are {', '.join(sorted(scores))}")
-            improved = training.judge(scores[watched], higher)
-            _log(training, run, {"valid": scores})
-            display.update(step, loss=training.sum_losses(metrics), rate=rate, valid=scores)
-            for warning in watch(step, seen, scores) if watch else ():
-                _log(training, run, {"event": "warning", **warning})
-                display.message(warning["said"])
-            seen.clear()
-            if loop.patience and training.waited >= loop.patience and not reason:
-                reason = "patience"
+        if step % loop.eval_every == 0 or reason == "budget" or (step == loop.steps and not reason):
+            improved = _evaluate(training, run, display, watch, rate)
+        reason = reason or training.ended
         if improved or reason or step % loop.save_every == 0:
-            save(training, run, improved)
+            save(training, run, improved, watch)
             clock.restart()
     _log(training, run, {"event": reason})
     return reason
+
+
+def _evaluate(training: Training, run: Run, display: Display, watch: Watch | None, rate: float) -> bool:
+    """Validate, log, say what there is to be said; whether it is the best so far."""
+    higher, watched = training.loop.watched
+    scores = training.evaluate()
+    if watched not in scores:
+        raise Mistake(f"--watch {training.loop.watch!r}: the scores are {', '.join(sorted(scores))}")
+    improved = training.judge(scores[watched], higher)
+    _log(training, run, {"valid": scores})
+    display.update(training.step, loss=0.0, rate=rate, valid=scores)
+    for warning in watch(training.step, scores) if watch else ():
+        _log(training, run, {"event": "warning", **warning})
+        display.message(warning["said"])
+    return improved
 
 
 class Clock:
@@ -163,10 +239,12 @@ def _log(training: Training, run: Run, values: dict[str, Any]) -> None:
         run.log({"step": training.step, "time": round(training.seconds, 3), **values})
 
 
-def save(training: Training, run: Run, best: bool) -> None:
+def save(training: Training, run: Run, best: bool, watch: Watch | None = None) -> None:
     """Write a checkpoint (all processes gather, the first one writes), in a thread where there is memory for a copy."""
     run.writer.wait()  # one at a time: the copy before this one is then free
-    state, weights, parts, step = training.state_dict(), training.weights(), training.parts, training.step
+    training.check_finite()
+    state = training.state_dict() | {"watcher": watch.state_dict() if watch else None}
+    weights, parts, step = training.weights(), training.parts, training.step
     copied = copy_state(state, weights, run.writer.copies) if training.world.size == 1 else None
     state, weights = copied or (state, weights)
 
@@ -177,6 +255,7 @@ def save(training: Training, run: Run, best: bool) -> None:
         return written
 
     def write() -> None:
+        run.sync()
         path = checkpoint.save(run.checkpoints, step, write_model, state)
         if best:
             checkpoint.point(run.checkpoints, "best", path)

@@ -8,8 +8,8 @@ the unit is the example and every w is the same. Processes average their gradien
 
 A loss that compares the examples of the whole batch (`JointMove`) is taken in two passes:
 
-    1  c_i = encode(x_i) without a graph, brought together;  L = compare(c);  g_i = ∂L/∂c_i,  g_p = ∂L/∂p directly
-    2  minimise Σ_i ⟨encode(x_i), g_i⟩ + ⟨p, g_p⟩           its gradient is that of L, by the chain rule
+    1  c_i = encode(x_i) without a graph, brought together;  g_i = ∂L/∂c_i of L = compare(c)
+    2  minimise Σ_i ⟨encode(x_i), g_i⟩ + compare(c), c fixed       its gradient is that of L, by the chain rule
 
 The second pass repeats the random numbers of the first.
 
@@ -27,6 +27,7 @@ from torch import Tensor
 
 from descend.contracts import JointMove, Loss, Move, as_loss
 from descend.engine.distributed import Replica
+from descend.engine.hardware import widen
 
 Autocast = Callable[[], AbstractContextManager[None]]
 
@@ -63,7 +64,7 @@ def _weights(turn: Sequence[Move | JointMove], replica: Replica) -> list[dict[st
     units = [move.units if isinstance(move, Move) else {} for move in turn]
     if not units[0]:
         return [{} for _ in turn]
-    counts = torch.stack([torch.stack([n.double() for n in parts.values()]) for parts in units])  # (i, k)
+    counts = torch.stack([torch.stack([widen(n) for n in parts.values()]) for parts in units])  # (i, k)
     whole = replica.world.sum(counts.sum(dim=0)).clamp(min=1)
     share = (counts / whole * replica.world.size).tolist()
     return [dict(zip(parts, row, strict=True)) for parts, row in zip(units, share, strict=True)]
@@ -93,36 +94,48 @@ def _add(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Sums by name."""
     if len(parts) == 1:
         return {name: value.detach() for name, value in parts[0].items()}
-    return {name: torch.stack([part[name].detach().double() for part in parts]).sum() for name in parts[0]}
+    return {name: torch.stack([widen(part[name].detach()) for part in parts]).sum() for name in parts[0]}
 
 
 def _all_together(turn: list[JointMove], replica: Replica, autocast: Autocast) -> Found:
-    states, codes = [], []
-    with torch.no_grad():
-        for move in turn:
-            states.append(torch.get_rng_state())
-            with autocast():
-                codes.append(move.encode())
+    codes, states = [], []
+    for move in turn:
+        states.append(torch.get_rng_state())
+        codes.append(replica.compute(lambda: _encode(move, autocast)))
+    rows = [len(next(iter(code.values()))) for code in codes]
     joined = {name: torch.cat([code[name] for code in codes]) for name in codes[0]}
     whole = {name: replica.world.gather_rows(c) for name, c in joined.items()}
-    leaves = {name: c.requires_grad_() for name, c in whole.items() if c.is_floating_point()}
-    parameters = [p for p in replica.module.parameters() if p.requires_grad]
-    with autocast():
-        found = as_loss(turn[0].compare(whole))
-    g = torch.autograd.grad(found.total(), [*leaves.values(), *parameters], allow_unused=True)
-    pulls = dict(zip(leaves, g, strict=False))
-    direct = [(p, d) for p, d in zip(parameters, g[len(leaves) :], strict=True) if d is not None]
-    start = replica.world.rank * len(next(iter(joined.values())))
+    states.append(torch.get_rng_state())
+    found, pulls = replica.compute(lambda: _pull(turn[0], whole, autocast))
+    start = replica.world.rank * sum(rows)
     for i, move in enumerate(turn):
-        rows = slice(start, start := start + len(next(iter(codes[i].values()))))
+        mine, last = slice(start, start := start + rows[i]), i == len(turn) - 1
 
         def part() -> Loss:
             torch.set_rng_state(states[i])
             with autocast():
                 again = move.encode()
-            pull = [(again[name] * d[rows]).sum() for name, d in pulls.items() if d is not None]
-            once = [(p * d).sum() for p, d in direct] if i == len(turn) - 1 else []
-            return Loss({"pull": replica.world.size * torch.stack(pull).sum() + sum(once)})
+            pull = torch.stack([(again[name] * d[mine]).sum() for name, d in pulls.items()]).sum()
+            torch.set_rng_state(states[-1])
+            with autocast():
+                direct = as_loss(move.compare(whole)).total() if last else torch.zeros(())
+            return Loss({"pull": replica.world.size * pull + direct})
 
-        replica.backward(part, last=i == len(turn) - 1)
+        replica.backward(part, last)
     return Found(*({name: v.item() for name, v in values.items()} for values in (found.terms, found.told)))
+
+
+@torch.no_grad()
+def _encode(move: JointMove, autocast: Autocast) -> dict[str, Tensor]:
+    with autocast():
+        return move.encode()
+
+
+def _pull(move: JointMove, codes: dict[str, Tensor], autocast: Autocast) -> tuple[Loss, dict[str, Tensor]]:
+    """L of all codes, and ∂L/∂c for those that it depends on."""
+    leaves = {name: c.detach().requires_grad_() for name, c in codes.items() if c.is_floating_point()}
+    with autocast():
+        found = as_loss(move.compare(codes | leaves))
+    g = torch.autograd.grad(found.total(), list(leaves.values()), allow_unused=True)
+    pulls = {name: d for name, d in zip(leaves, g, strict=True) if d is not None}
+    return Loss(*({name: v.detach() for name, v in values.items()} for values in (found.terms, found.told))), pulls

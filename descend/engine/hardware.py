@@ -6,23 +6,56 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from descend.contracts import Batch
 from descend.engine.loop import Loop
+from descend.errors import Mistake
 
 SMALL_WORK = 3e7  # parameters x examples in a step below which a second thread costs more than it brings
 
 
-def find_device() -> torch.device:
-    """The accelerator if there is one, else the CPU."""
-    return (
-        torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if torch.cuda.is_available() else torch.device("cpu")
-    )
+def find_device(wanted: str = "auto") -> torch.device:
+    """The device that --device names; auto: CUDA where there is one, else Apple's MPS, else the CPU.
+
+    MPS computes in one process: under torchrun auto leaves it aside.
+    """
+    several = int(os.environ.get("WORLD_SIZE", 1)) > 1
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available() and not several, "cpu": True}
+    best = next(name for name, found in there.items() if found)
+    chosen = best if wanted == "auto" else wanted
+    if not there[chosen]:
+        reason = "torchrun's processes cannot share it" if chosen == "mps" and several else "torch finds none here"
+        raise Mistake(f"--device {chosen}: {reason}; give --device {best}, or leave the flag out")
+    return torch.device(chosen, int(os.environ.get("LOCAL_RANK", 0))) if chosen == "cuda" else torch.device(chosen)
+
+
+def name_device(where: torch.device) -> str:
+    """What a reader of a figure knows it by."""
+    return torch.cuda.get_device_name(where) if where.type == "cuda" else where.type
+
+
+@contextmanager
+def tell_unsupported() -> Iterator[None]:
+    """Inside, what Apple's MPS cannot do (float64, some operations) is told in one line, with the way on."""
+    try:
+        yield
+    except (TypeError, RuntimeError) as error:  # NotImplementedError is a RuntimeError
+        if "MPS" not in str(error):
+            raise
+        said = str(error).strip().split("\n")[0].split(". ")[0]
+        raise Mistake(f"--device mps cannot run this: {said}; give --device cpu") from None
+
+
+def widen(x: Tensor) -> Tensor:
+    """In float64, which MPS has not: there on the CPU."""
+    return (x.cpu() if x.device.type == "mps" else x).double()
 
 
 def choose_threads(wanted: int, model: nn.Module, units: int) -> int:
@@ -37,6 +70,17 @@ def choose_threads(wanted: int, model: nn.Module, units: int) -> int:
         return max(1, cores // int(processes))
     limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     return min(cores, int(limit)) if limit.isdecimal() and int(limit) else cores
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, torch computes with one thread: how sums round depends on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def should_compile(loop: Loop, where: torch.device) -> bool:
@@ -56,10 +100,11 @@ def keep_memory() -> None:
 
 def move_batch(batch: Batch, where: torch.device) -> Batch:
     """The batch on the device; itself when it is there already."""
-    return batch if where.type == "cpu" else {name: x.to(where, non_blocking=True) for name, x in batch.items()}
+    ahead = where.type == "cuda"  # MPS may compute before a copy that it does not wait for has arrived
+    return batch if where.type == "cpu" else {name: x.to(where, non_blocking=ahead) for name, x in batch.items()}
 
 
-def describe_environment() -> dict[str, Any]:
+def describe_environment(where: torch.device | None = None) -> dict[str, Any]:
     """What a reader of a figure needs to know about where it came from."""
     return {
         "python": platform.python_version(),
@@ -67,7 +112,7 @@ def describe_environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "device": name_device(where or find_device()),
     }
 
 

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from descend.errors import Mistake
+from descend.ranges import Count, Fraction, NonNegative, Range, Seed, Whole, check
 
 
 @dataclass(frozen=True)
 class Loop:
     """How long and how carefully to train."""
 
-    steps: int = 1000
+    steps: Count = 1000
     """Total optimizer steps."""
-    batch: int = 32
+    batch: Annotated[int, Range(int, least=0, most=10**7)] = 32
     """Examples in a step (over all micro-batches and processes); 0: all of them, where the data is finite."""
-    accumulate: int = 1
+    accumulate: Annotated[int, Range(int, least=1, most=10**5)] = 1
     """Micro-batches that a step is split into, to save memory."""
-    clip: float = 0.0
+    clip: NonNegative = 0.0
     """Largest global gradient norm; 0: no clipping."""
-    ema: float = 0.0
+    ema: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and saved; 0: none."""
-    eval_every: int = 100
+    eval_every: Count = 100
     """Steps between evaluations on the validation data."""
-    save_every: int = 100
+    save_every: Count = 100
     """Steps between checkpoints."""
     watch: str = "min loss"
     """What selects the best checkpoint: min or max, and a validation score."""
-    patience: int = 0
+    patience: Whole = 0
     """Stop after this many evaluations without improvement; 0: never."""
-    margin: float = 0.0
+    margin: NonNegative = 0.0
     """How much better than the best a score must be to count as an improvement."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything random: weights, data order, dropout."""
-    threads: int = 0
+    device: str = "auto"
+    """auto, cpu, cuda or mps (Apple); auto: cuda where there is one, else mps, else cpu."""
+    threads: Annotated[int, Range(int, least=0, most=1024)] = 0
     """CPU threads; 0: chosen by the size of the model and batch."""
     precision: str = "auto"
     """auto, float32 or bfloat16, for matrix products; auto takes bfloat16 for large steps where it is faster."""
@@ -43,7 +47,9 @@ class Loop:
     """Under torchrun: ddp (copies) or fsdp (shards)."""
 
     def __post_init__(self) -> None:
+        check(self)
         choices = {
+            "device": ("auto", "cpu", "cuda", "mps"),
             "precision": ("auto", "float32", "bfloat16"),
             "compile": ("auto", "on", "off"),
             "parallel": ("ddp", "fsdp"),
@@ -51,11 +57,6 @@ class Loop:
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise Mistake(f"--{name} {getattr(self, name)}: choose {', '.join(known)}")
-        for name in ("steps", "accumulate", "eval_every", "save_every"):
-            if getattr(self, name) < 1:
-                raise Mistake(f"--{name.replace('_', '-')} {getattr(self, name)}: at least 1")
-        if not 0 <= self.margin < float("inf"):
-            raise Mistake(f"--margin {self.margin}: at least 0")
         if self.watch.split()[:1] not in (["min"], ["max"]) or len(self.watch.split()) != 2:
             raise Mistake(f"--watch {self.watch!r}: give min or max and the score, for example 'min loss'")
 

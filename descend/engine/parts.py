@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from descend.contracts import Batch, Exhibit, Rule, Stream, Task
+from descend.engine.fingerprint import Fingerprint
 from descend.weights.pretrained import Pretrained
 
 
@@ -24,3 +25,4 @@ class Parts:
     facts: dict[str, Any] = field(default_factory=dict)  # data sizes and the like, for plan and report
     save_extra: Callable[[Any], None] | None = None  # files beside the model, e.g. tokenizer.json (given the folder)
     exhibits: Callable[[], list[Exhibit]] | None = None  # what this family deserves in the report
+    fingerprint: Fingerprint | None = None  # of the data; None: a resume does not ask whether they are the same

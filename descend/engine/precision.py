@@ -36,6 +36,8 @@ from descend.contracts import JointMove
 from descend.engine.hardware import describe_environment, move_batch
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
+from descend.errors import Mistake
+from descend.files import read_json
 from descend.native.build import cache_folder
 from descend.optim.book_rules import FletcherReeves, HessianFree, PolakRibiere
 from descend.optim.rules import LBFGS
@@ -85,6 +87,8 @@ def is_faster(where: torch.device) -> bool:
     """Whether bfloat16 products are clearly faster there."""
     if where.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if where.type == "mps":
+        return False  # not before macOS 14, and not measured: asked for by name only
     found = measure_once(torch.get_num_threads())
     return found.bfloat16 >= CLEARLY * found.float32
 
@@ -138,9 +142,9 @@ def measure_products(repeats: int = 3) -> Products:
 def read_measurements(path: Path) -> dict[str, Products]:
     """What was measured before; nothing if the file is missing or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return {str(key): Products(float(pair[0]), float(pair[1])) for key, pair in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError, LookupError):
+    except (Mistake, ArithmeticError, LookupError, TypeError, ValueError):
         return {}
 
 

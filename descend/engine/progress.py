@@ -1,9 +1,9 @@
-"""Progress of a run: one live line in a terminal, a few plain lines in a file or pipe.
+"""Progress of a run: one live line in a terminal or a notebook, a few plain lines in a file or pipe.
 
     gpt2-pydoc ━━━━━━━━━━━ 120/600  loss 3.214  0:12 < 0:48  best 3.301  12.3k tokens/s  512 MB
 
 The engine calls `update` at every step, so a call that draws nothing must cost nothing: it keeps the mean of the loss
-and looks at the clock.
+and looks at the clock. Where nobody reads any more (the terminal or the pipe has gone) the run goes on in silence.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
+from importlib import import_module
+from math import isnan
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 REDRAW = 0.1  # seconds between two drawings of the live line
 REPORT = 10.0  # seconds between two plain lines
+CELL = 0.5  # seconds between two drawings in a notebook
+OFTEN = 20  # evaluations that are plain lines of their own; after these, a line a second at most
 KEEP = 0.95  # how much of the smoothed loss is kept at each step
 
 
@@ -37,6 +42,8 @@ class Progress:
         self.direction, _, self.watched = watch.partition(" ")
         self.file = sys.stderr if file is None else file
         self.live: Live | None = None
+        self.cell: Cell | None = None
+        self.lines = 0
         self.first = self.step = self.shown = -1
         self.rate = self.sum = self.weight = 0.0
         self.best: float | None = None
@@ -45,14 +52,18 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self.began = self.drawn = time.monotonic()
-        if self.file.isatty() and os.environ.get("TERM") != "dumb":
+        self.cell = open_cell(f"{self.name}: {self.steps:,} steps") if self.file is sys.stderr else None
+        if self.cell is not None:
+            self.wait = CELL
+        elif self.file.isatty() and os.environ.get("TERM") != "dumb":
             from rich.console import Console
             from rich.live import Live
 
             self.wait = REDRAW
             # No refresh thread: the engine's steps drive the drawing, and training keeps all the cores.
             self.live = Live(console=Console(file=self.file), auto_refresh=False, transient=False)
-            self.live.start()
+            with suppress(OSError):
+                self.live.start()
         else:
             self.write(f"{self.name}: {self.steps:,} steps")
         return self
@@ -63,7 +74,8 @@ class Progress:
         if self.step > self.shown:
             self.draw()
         if self.live is not None:
-            self.live.stop()
+            with suppress(OSError):
+                self.live.stop()
 
     def update(self, step: int, loss: float, rate: float, valid: dict[str, float] | None = None) -> None:
         """A step has been taken: its loss, units a second, and the validation scores if this step was evaluated."""
@@ -76,24 +88,37 @@ class Progress:
         if valid is None and time.monotonic() - self.drawn < self.wait:
             return
         if valid is not None and self.watched in valid:
-            better = max if self.direction == "max" else min
             value = valid[self.watched]
-            self.best = value if self.best is None else better(self.best, value)
+            if (
+                self.best is None
+                or isnan(self.best)
+                or (value > self.best if self.direction == "max" else value < self.best)
+            ):
+                self.best = value
+        if self.live is None and self.lines >= OFTEN and time.monotonic() - self.drawn < min(1.0, self.wait):
+            return
         self.draw()
 
     def message(self, text: str) -> None:
         """A line of its own, above the live one."""
         if self.live is not None:
-            self.live.console.print(text, markup=False, highlight=False)
+            with suppress(OSError):
+                self.live.console.print(text, markup=False, highlight=False)
         else:
             self.write(text)
 
     def draw(self) -> None:
         self.drawn, self.shown = time.monotonic(), self.step
         if self.live is not None:
-            self.live.update(self.line(), refresh=True)
+            with suppress(OSError):
+                self.live.update(self.line(), refresh=True)
+            return
+        text = "  ".join([f"{self.name} {self.step}/{self.steps}", *self.fields()])
+        self.lines += 1
+        if self.cell is not None:
+            self.cell.update({"text/plain": text}, raw=True)
         else:
-            self.write("  ".join([f"{self.name} {self.step}/{self.steps}", *self.fields()]))
+            self.write(text)
 
     def fields(self) -> list[str]:
         """What is known, the most important first."""
@@ -128,7 +153,30 @@ class Progress:
         return table
 
     def write(self, text: str) -> None:
-        print(text, file=self.file, flush=True)
+        try:
+            print(text, file=self.file, flush=True)
+        except OSError:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Nobody reads any more: what is still to be written, now and at exit, goes nowhere."""
+        with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), self.file.fileno())
+
+
+class Cell(Protocol):
+    """The place in a notebook where something is shown and can be replaced."""
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None: ...
+
+
+def open_cell(text: str) -> Cell | None:
+    """A line below the cell of the notebook that this process serves; None where there is no notebook."""
+    if "ipykernel" not in sys.modules:
+        return None
+    display = import_module("IPython.display")
+    cell: Cell | None = display.display({"text/plain": text}, raw=True, display_id=True)
+    return cell
 
 
 class Quiet:

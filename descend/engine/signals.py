@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM ask a run to save and stop; a second one stops it at once, but for a checkpoint being written."""
+"""Ctrl-C, SIGTERM and SIGHUP (the terminal has gone) ask a run to save and stop; a second one stops it at once, but
+for a checkpoint being written. Under `nohup`, which ignores SIGHUP, a run stays with that."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class Request:
 
 @contextmanager
 def stop_requests() -> Iterator[Request]:
-    """Inside, the two signals are noted instead of ending the process (in the main thread only)."""
+    """Inside, the signals are noted instead of ending the process (in the main thread only)."""
     request = Request()
     if threading.current_thread() is not threading.main_thread():
         yield request
@@ -28,7 +29,10 @@ def stop_requests() -> Iterator[Request]:
             raise KeyboardInterrupt
         request.signal = number
 
-    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
+    noted = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        noted.append(signal.SIGHUP)
+    before = {s: signal.signal(s, note) for s in noted}
     try:
         yield request
     finally:

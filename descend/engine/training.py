@@ -14,23 +14,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from math import isfinite, isnan
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from descend.contracts import Batch, JointMove, Move, Schedule
-from descend.engine.distributed import Replica, World, gather, scatter
+from descend.engine.distributed import World, gather, replicate, scatter
 from descend.engine.ema import Ema
 from descend.engine.evaluation import score_set
-from descend.engine.faults import NotFinite, example_ids, locate
+from descend.engine.faults import NotFinite, find_spoilt, locate, locate_gradient
+from descend.engine.fingerprint import Fingerprint, describe_software
 from descend.engine.frozen import check_unchanged, checksums, select_trained
 from descend.engine.gradients import Found, gradient
 from descend.engine.hardware import find_device, move_batch, should_compile
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
 from descend.engine.precision import choose_precision, name_precision, widen_outputs
-from descend.optim.clip import clip_norm
+from descend.errors import Mistake
+from descend.optim.clip import gradients, shrink
 from descend.optim.schedules import Plateau, Watch
 
 
@@ -39,7 +42,7 @@ class Training:
 
     def __init__(self, parts: Parts, loop: Loop, schedule: Schedule, world: World):
         self.parts, self.loop, self.schedule, self.world = parts, loop, schedule, world
-        self.device = find_device()
+        self.device = find_device(loop.device)
         chosen = choose_precision(loop, parts, self.device)
         self.dtype = torch.float32 if world.any(chosen is torch.float32) else chosen
         self.task = parts.task.to(self.device).train()
@@ -48,7 +51,8 @@ class Training:
             raise ValueError(f"the task's players are {players}, the optimizers are for {tuple(parts.optims)}")
         for name in players:
             getattr(self.task, name).register_forward_hook(widen_outputs)
-        self.replicas = {name: Replica(getattr(self.task, name), world, loop.parallel) for name in players}
+        self.replicas = replicate(parts, world, loop.parallel)
+        self.compute = self.replicas[players[0]].compute
         if should_compile(loop, self.device):
             for name in players:
                 getattr(self.task, name).compile()
@@ -60,6 +64,8 @@ class Training:
         self.step = 0
         self.best: float | None = None
         self.best_step = self.waited = 0
+        self.judged = 0  # the step of the last evaluation
+        self.stopped = ""  # why it ended before its steps were done, where a resume could not tell: budget
         self.watch = Watch()
         self.seconds = 0.0
 
@@ -81,12 +87,16 @@ class Training:
         for name, opt in self.optims.items():
             for group, lr in zip(opt.param_groups, self.base_lr[name], strict=True):
                 group["lr"] = lr * factor
-        batches = [move_batch(next(self.parts.stream), self.device) for _ in range(self.loop.accumulate)]
+        batches = self.compute(self.draw)
         seen = self.play(batches)
         if self.ema:
             self.ema.update(self.step + 1)
         self.step += 1
         return {name: sum(values) / len(values) for name, values in seen.items()}
+
+    def draw(self) -> list[Batch]:
+        """The micro-batches of the next step; where the data is what the model does, it does it here."""
+        return [move_batch(next(self.parts.stream), self.device) for _ in range(self.loop.accumulate)]
 
     def play(self, batches: list[Batch]) -> dict[str, list[float]]:
         """The moves of the batches, in lockstep."""
@@ -110,10 +120,17 @@ class Training:
         player = turn[0].player
         self.optims[player].zero_grad(set_to_none=True)
         found = differentiate()
-        if not abs(found.loss) < float("inf"):  # also refuses NaN
-            raise NotFinite(player, found.loss, locate(self.task, turn[0]), example_ids(batches))
+        if not isfinite(found.loss):
+            where = self.compute(lambda: locate(self.task, turn[0]))
+            raise NotFinite(f"the loss of {player!r} is {found.loss}", where, batches)
+        grads, norm = gradients(self.replicas[player].module.parameters())
+        length = float(norm)
+        if not isfinite(length):
+            what = f"the gradient of {player!r} is not finite, though its loss is {found.loss:.4g}"
+            raise NotFinite(what, locate_gradient(self.task, player), batches)
         if self.loop.clip:
-            seen["grad_norm"].append(float(clip_norm(self.replicas[player].module.parameters(), self.loop.clip)))
+            shrink(grads, norm, self.loop.clip)
+            seen["grad_norm"].append(length)
         for name, value in found.to_metrics(player if len(self.optims) > 1 else "").items():
             seen[name].append(value)
         return found.loss
@@ -138,15 +155,23 @@ class Training:
     def evaluate(self) -> dict[str, float]:
         """The validation scores in float32, with the averaged weights if there are any."""
         with self.ema.swap_in() if self.ema else nullcontext():
-            return score_set(self.task, (move_batch(batch, self.device) for batch in self.parts.valid))
+            valid = (move_batch(batch, self.device) for batch in self.parts.valid)
+            return self.world.agree(self.compute(lambda: score_set(self.task, valid)))
 
     def sum_losses(self, metrics: dict[str, float]) -> float:
         """The loss to show: of the one player, or the sum over all."""
         return metrics["loss"] if "loss" in metrics else sum(metrics[f"loss_{player}"] for player in self.optims)
 
     def judge(self, value: float, higher: bool) -> bool:
-        """Whether this score is the best so far, by more than the margin; counts the evaluations since the best."""
-        improved = self.best is None or (value - self.best if higher else self.best - value) > self.loop.margin
+        """Whether this score is the best so far, by more than the margin; counts the evaluations since the best.
+
+        NaN is worse than any number: a first one stands only until there is a number.
+        """
+        if self.best is None or isnan(self.best):
+            improved = self.best is None or not isnan(value)
+        else:
+            improved = (value - self.best if higher else self.best - value) > self.loop.margin  # False for NaN
+        self.judged = self.step
         self.waited = 0 if improved else self.waited + 1
         if improved:
             self.best, self.best_step = value, self.step
@@ -154,6 +179,40 @@ class Training:
         if isinstance(self.schedule, Plateau) and self.step % self.loop.eval_every == 0:
             self.watch = self.schedule.observe(self.watch, value, higher, self.loop.margin)
         return improved
+
+    @property
+    def ended(self) -> str:
+        """Why there is nothing left to do: finished, patience or budget. Follows from the state, so a resume knows."""
+        if self.step >= self.loop.steps:
+            return "finished" if self.judged == self.step else ""
+        if self.loop.patience and self.waited >= self.loop.patience:
+            return "patience"
+        return self.stopped
+
+    def fingerprint(self, native: bool = False) -> Fingerprint | None:
+        """What the run depends on besides its state; `native` says that it used compiled code before."""
+        data = self.parts.fingerprint
+        return (
+            None if data is None else {**data, "environment": describe_software(self.world.size, native, self.device)}
+        )
+
+    def check_finite(self) -> None:
+        """Refuse weights and moments that no checkpoint may hold: a step can overflow though its gradient did not."""
+        spoilt = find_spoilt({**dict(self.task.named_parameters()), **self.moments()})
+        if self.world.any(bool(spoilt)):
+            where = f"it made {spoilt} infinite or NaN" if spoilt else "another process has an infinite or NaN weight"
+            raise NotFinite("the step before was too long", where, [])
+
+    def moments(self) -> dict[str, Tensor]:
+        """What the optimizers keep for each parameter."""
+        kept = {name: opt.state_dict()["state"] for name, opt in self.optims.items()}
+        return {
+            f"the optimizer's {k} of {name!r}, parameter {i},": v
+            for name, state in kept.items()
+            for i, values in state.items()
+            for k, v in values.items()
+            if isinstance(v, Tensor)
+        }
 
     def weights(self) -> dict[str, Tensor]:
         """The state dict to publish: whole tensors, averaged if there is an average."""
@@ -168,6 +227,8 @@ class Training:
             "best": self.best,
             "best_step": self.best_step,
             "waited": self.waited,
+            "judged": self.judged,
+            "stopped": self.stopped,
             "watch": asdict(self.watch),
             "seconds": self.seconds,
             "precision": name_precision(self.dtype),
@@ -176,18 +237,21 @@ class Training:
             "optims": {name: gather(opt.state_dict()) for name, opt in self.optims.items()},
             "ema": gather(self.ema.state_dict()) if self.ema else None,
             "stream": self.parts.stream.state_dict(),
+            "fingerprint": self.fingerprint(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in ("step", "best", "best_step", "waited", "seconds"):
             setattr(self, name, state[name])
+        # Checkpoints of the last release do not say it: they were evaluated at their end unless nothing ever was.
+        self.judged = state.get("judged", 0 if self.best is None else self.step)
+        self.stopped = state.get("stopped", "")
         self.watch = Watch(**state.get("watch", {}))  # checkpoints from before the plateau have none
         if self.loop.precision == "auto":  # chosen when the run began, perhaps on another machine
             self.dtype = getattr(torch, state.get("precision", "float32"))
         check_unchanged(self.frozen, state.get("frozen", {}))
         mine = select_trained(self.task)
-        if mine.keys() != state["task"].keys():
-            raise ValueError(f"the checkpoint's tensors differ: {sorted(mine.keys() ^ state['task'].keys())[:4]}")
+        check_fit(mine, state["task"])
         with torch.no_grad():
             for name, tensor in mine.items():
                 tensor.copy_(scatter(state["task"][name], tensor))
@@ -204,9 +268,22 @@ class Training:
         self.parts.stream.load_state_dict(state["stream"])
 
 
+def check_fit(mine: dict[str, Tensor], saved: dict[str, Tensor]) -> None:
+    """Refuse a checkpoint of another model: another vocabulary, other classes or other inputs make one."""
+    fix = "resume with the data that the run was started with, or start a new run"
+    if names := sorted(mine.keys() ^ saved.keys()):
+        raise Mistake(f"the checkpoint is of another model: only one of the two has {names[0]!r}; {fix}")
+    for name, tensor in mine.items():
+        if tensor.shape != saved[name].shape:
+            old, new = ("×".join(map(str, shape)) for shape in (saved[name].shape, tensor.shape))
+            raise Mistake(f"the checkpoint is of another model: {name!r} is {old} there and {new} now; {fix}")
+
+
 def reseed(seed: int, step: int, rank: int) -> None:
     """Set torch's random state for a step. (torch's CPU generator takes 32 bits of a seed, so they are mixed first.)"""
     mixed = zlib.crc32(f"{seed}/{step}/{rank}".encode())
     torch.default_generator.manual_seed(mixed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed(mixed)
+    if torch.backends.mps.is_available():
+        torch.mps.manual_seed(mixed)

@@ -4,6 +4,9 @@
     open_run("runs/scenes")             Segmenter           .segment(images)
     open_run("runs/boxes")              Detector            .detect(images)
     open_run("runs/opinions")           SentenceClassifier  .classify(texts)
+    open_run("runs/bert-tag")           Tagger              .tag(texts)
+    open_run("runs/bert-pydoc")         BlankFiller         .fill_text("the [MASK] statement")
+    open_run("runs/glove-pydoc")        NearestWords        .find_near(word, count)
     open_run("runs/table")              TablePredictor      .predict_table("new.csv")
     open_run("runs/gpt2-pydoc")         Writer              .write(prompt, tokens, sampler), .search(prompt, ..)
     open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes)
@@ -23,17 +26,21 @@ from descend.errors import Mistake
 from descend.inference.trained import Trained, load_trained
 
 if TYPE_CHECKING:
+    from descend.inference.blank_filler import BlankFiller
     from descend.inference.detector import Detector
     from descend.inference.image_classifier import ImageClassifier
+    from descend.inference.nearest_words import NearestWords
     from descend.inference.player import Player
     from descend.inference.sampler import Sampler
     from descend.inference.segmenter import Segmenter
     from descend.inference.table_predictor import TablePredictor
+    from descend.inference.tagger import Tagger
     from descend.inference.text_classifier import SentenceClassifier
     from descend.inference.writer import Writer
 
     ImageAnswerer = ImageClassifier | Segmenter | Detector
-    Answerer = ImageAnswerer | SentenceClassifier | TablePredictor | Writer | Player | Sampler
+    TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
+    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | Sampler
 
 
 def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[str] = ()) -> Answerer:
@@ -46,7 +53,17 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
     """
     from descend.data.images.labelled import PREPROCESSOR
     from descend.data.tables.columns import FILE as COLUMNS
-    from descend.inference import player, sampler, table_predictor, text_classifier, writer
+    from descend.inference import (
+        blank_filler,
+        encoder,
+        nearest_words,
+        player,
+        sampler,
+        table_predictor,
+        tagger,
+        text_classifier,
+        writer,
+    )
     from descend.inference.image_classifier import choose_among
     from descend.models.clip import Joint
     from descend.models.gan import Generator
@@ -62,12 +79,20 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         return open_image_answerer(trained)
     if text_classifier.classifies_texts(trained):
         return text_classifier.open_sentence_classifier(trained)
+    if tagger.tags_words(trained):
+        return tagger.Tagger.read(trained)
+    if blank_filler.fills_blanks(trained):
+        return blank_filler.BlankFiller.read(trained)
+    if nearest_words.has_word_vectors(trained):
+        return nearest_words.NearestWords.read(trained)
     if writer.writes(trained):
         return writer.Writer.read(trained)
     if player.plays(trained):
         return player.Player.read(trained, run)
     if isinstance(trained.model, Generator):
         return sampler.Sampler.read(trained)
+    if encoder.encodes_texts(trained) or encoder.encodes_images(trained):
+        raise Mistake(f"{run} holds a {trained.kind}, which gives vectors; use: descend embed {run}")
     raise Mistake(f"{run} holds a {trained.kind}; no verb supports that kind of model yet")
 
 
@@ -82,6 +107,8 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
     from descend.inference.segmenter import Segmenter
     from descend.models.localiser import Located
 
+    if trained.kind.endswith("ForMaskedImageModeling"):
+        raise Mistake(f"{trained.folder} holds a {trained.kind}, which fills in hidden patches and classifies nothing")
     images = ImageModel.read(trained)
     found: Any = images.run(torch.zeros(1, *images.prepare.image))[0]
     if isinstance(found, Located):

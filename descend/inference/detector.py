@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from descend.inference.answers import Answer, rank_classes
+from descend.inference.answers import Answer, rank_classes, with_records
 from descend.inference.images import ImageModel, name_images
-from descend.inference.inputs import list_images
+from descend.inference.inputs import list_images, list_truths
 
 
 @dataclass(frozen=True)
@@ -39,4 +39,5 @@ class Detector:
 
     def predict(self, inputs: Sequence[str]) -> list[Answer]:
         """The same of files, folders and patterns."""
-        return self.detect(list_images(inputs))
+        found = self.detect(list_images(inputs))
+        return with_records(found, [{"image": answer.input} for answer in found], list_truths(inputs, self.labels))

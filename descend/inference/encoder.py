@@ -12,16 +12,32 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from descend.contracts import EncodesTokens, HasFeatures
 from descend.data.images.captions import caption_tokens
 from descend.data.images.labelled import PREPROCESSOR
 from descend.errors import Mistake
 from descend.inference.images import ImageModel
+from descend.inference.inputs import list_images, names_images, read_texts
 from descend.inference.trained import BATCH, Trained, load_trained
+from descend.kinds.text_columns import read_run_columns
 from descend.models.clip import Joint
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """What was given, and a vector of each: x (n, d)"""
+
+    inputs: list[str]
+    x: Tensor
+
+    def cosines(self) -> Tensor:
+        """cos(x_i, x_j) = x_i · x_j / |x_i| |x_j| (n, n)"""
+        unit = normalize(self.x.double(), dim=1)
+        return unit @ unit.T
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,22 @@ class Encoder:
         reader = ImageModel.read(self.trained)
         forward = model.encode_image if isinstance(model, Joint) else model.features
         return torch.cat([v.flatten(1).cpu() for v in reader.run(reader.read_images(images), forward)])
+
+    def encode(self, inputs: Sequence[str]) -> Vectors:
+        """Images, texts and files of texts. Where the model takes both, what is an image's file, folder or pattern is
+        images."""
+        names: list[str] = []
+        vectors: list[Tensor] = []
+        for given in inputs:
+            if encodes_images(self.trained) and (not encodes_texts(self.trained) or names_images(given)):
+                images = list_images([given])
+                names += map(str, images)
+                vectors.append(self.encode_images(images))
+            else:
+                texts = read_texts([given], read_run_columns(self.trained.folder)).texts
+                names += texts
+                vectors.append(self.encode_texts(texts))
+        return Vectors(names, torch.cat(vectors))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Tensor:

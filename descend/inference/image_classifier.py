@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from descend.data.images.captions import caption_tokens
 from descend.errors import Mistake
-from descend.inference.answers import Answer, rank_classes
+from descend.inference.answers import Answer, rank_classes, with_records
 from descend.inference.images import ImageModel, name_images
-from descend.inference.inputs import list_images
+from descend.inference.inputs import list_images, list_truths
 from descend.inference.trained import Trained
 from descend.models.clip import Joint
 from descend.text.tokenizer import Tokenizer
@@ -58,7 +58,8 @@ class ImageClassifier:
 
     def predict(self, inputs: Sequence[str]) -> list[Answer]:
         """The same of files, folders and patterns."""
-        return self.classify(list_images(inputs))
+        found = self.classify(list_images(inputs))
+        return with_records(found, [{"image": answer.input} for answer in found], list_truths(inputs, self.labels))
 
 
 def choose_among(trained: Trained, labels: Sequence[str]) -> ImageClassifier:

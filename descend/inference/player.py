@@ -15,12 +15,12 @@ from torch import Tensor
 
 from descend.data.control.environments import Arena, episode_seed, spaces_of
 from descend.errors import Mistake
+from descend.files import field, read_json
 from descend.inference.trained import Trained, load_trained
 from descend.models.actor_critic import ActorCritic
 from descend.models.gaussian_actor_critic import GaussianActorCritic
 from descend.models.q_network import QNetwork
 from descend.ops.actions import Categorical, Gaussian
-from descend.weights.layout import read_json
 
 PLAYED = 3  # first number of a seed's path, beside those of training, validation and test
 
@@ -45,7 +45,7 @@ class Player:
         if not plays(trained):
             raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not play")
         recipe = Path(run) / "recipe.json"
-        return cls(trained, str(read_json(recipe)["values"]["data"]["env"]) if recipe.exists() else "")
+        return cls(trained, field(read_json(recipe), "values.data.env", str, recipe) if recipe.exists() else "")
 
     @torch.no_grad()
     def act(self, observation: Tensor) -> Tensor:

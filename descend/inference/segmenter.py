@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from descend.inference.answers import Answer, rank_classes
+from descend.inference.answers import Answer, rank_classes, with_records
 from descend.inference.images import ImageModel, name_images
 from descend.inference.inputs import list_images
 
@@ -38,4 +38,5 @@ class Segmenter:
 
     def predict(self, inputs: Sequence[str]) -> list[Answer]:
         """The shares of files, folders and patterns."""
-        return self.measure_shares(list_images(inputs))
+        found = self.measure_shares(list_images(inputs))
+        return with_records(found, [{"image": answer.input} for answer in found], [""] * len(found))

@@ -5,7 +5,7 @@ y_i ~ p(· | prompt, y_<i)        or        y_i ~ p(· | source, y_<i)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,18 @@ from typing import Any
 import torch
 
 from descend.contracts import AnswersSource, HasDecoder
+from descend.data.text.table import Wanted
 from descend.errors import Mistake
+from descend.inference.encoder import encodes_images, encodes_texts
+from descend.inference.inputs import read_texts
 from descend.inference.trained import Trained, load_trained
 from descend.sampling.beam import beam_search
 from descend.sampling.filters import TokenSampler
 from descend.sampling.generate import stream
 from descend.text.tokenizer import Tokenizer
+
+SOURCE = Wanted("source", "target")
+LONGEST = 200  # tokens of an answer
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,26 @@ class Beginning:
     end: tuple[int, ...]
     silent: tuple[int, ...] = ()
     """Tokens that are not text: padding."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A source and the model's answer to it."""
+
+    input: str
+    text: str
+    record: Mapping[str, str]
+
+    def as_json(self, top: int) -> dict[str, Any]:
+        return {"input": self.input, "text": self.text}
+
+    def as_row(self) -> dict[str, Any]:
+        """The record and the answer."""
+        return {**self.record, "prediction": self.text}
+
+    def compare(self) -> list[tuple[str | float, str | float]]:
+        """A text is not right or wrong: `descend evaluate` measures how near it is."""
+        return []
 
 
 @dataclass(frozen=True)
@@ -49,7 +75,9 @@ class Writer:
     def read(cls, trained: Trained) -> Writer:
         """With the tokenizer beside the weights."""
         if not writes(trained):
-            raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not write text")
+            vectors = encodes_texts(trained) or encodes_images(trained)
+            other = f"; it gives vectors: descend embed {trained.folder}" if vectors else ""
+            raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not write text{other}")
         tokenizer = Tokenizer.load(trained.folder)
         tokenizer.check_fits(trained.model.config.vocab)
         return cls(trained, tokenizer)
@@ -88,6 +116,15 @@ class Writer:
                 if not text.endswith("\ufffd"):  # wait until a character is whole
                     yield text.removeprefix(shown)
                     shown = text
+
+    def predict(self, inputs: Sequence[str]) -> list[Written]:
+        """The most likely answers to sources and files of sources (of pairs, the column `source` or the first)."""
+        given = read_texts(inputs, SOURCE)
+        greedy = TokenSampler(temperature=0)
+        return [
+            Written(text, "".join(self.write(text, LONGEST, greedy)), record)
+            for text, record in zip(given.texts, given.records, strict=True)
+        ]
 
     def search(self, prompt: str, tokens: int, beams: int) -> str:
         """The best hypothesis of beam search."""

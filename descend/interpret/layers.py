@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -22,6 +22,37 @@ def find_layer(model: nn.Module, name: str) -> nn.Module:
 def list_convolutions(model: nn.Module) -> list[str]:
     """The names of the 2-D convolutions, in the order in which the model holds them."""
     return [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
+
+
+def list_maps(model: nn.Module, x: Tensor) -> dict[str, tuple[int, int]]:
+    """The sizes (h', w') of the maps that each 2-D convolution makes of images x, in the order in which they run."""
+    found: dict[str, tuple[int, int]] = {}
+
+    def note_size(name: str) -> Callable[[nn.Module, object, Tensor], None]:
+        def keep(_: nn.Module, given: object, out: Tensor) -> None:
+            found[name] = (out.shape[-2], out.shape[-1])
+
+        return keep
+
+    hooks = [find_layer(model, name).register_forward_hook(note_size(name)) for name in list_convolutions(model)]
+    try:
+        with evaluation_mode(model), torch.no_grad():
+            model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+def find_last_maps(model: nn.Module, x: Tensor, least: int = 4) -> str:
+    """The last convolution whose maps have at least least × least places; none: "".
+
+    One that looks at its neighbours is preferred to one of 1×1, which may be a shortcut past the others.
+    """
+    large = [name for name, size in list_maps(model, x[:1]).items() if min(size) >= least]
+    layers = {name: module for name, module in model.named_modules() if isinstance(module, nn.Conv2d)}
+    wide = [name for name in large if max(layers[name].kernel_size) > 1]
+    return (wide or large or [""])[-1]
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 
@@ -12,7 +13,8 @@ from descend.contracts import Batch
 from descend.data.text.labelled import Labelled, LabelledText, TrimmedInOrder
 from descend.engine.parts import Parts
 from descend.kinds.encoder import EncoderSize, build_encoder, build_fine_tuning
-from descend.kinds.recipe import Recipe
+from descend.kinds.recipe import Judged, Recipe
+from descend.kinds.text_columns import read_unseen_texts
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
 from descend.tasks.fine_tune import ClassifyText
@@ -30,6 +32,7 @@ class TextRecipe(Recipe):
     data: LabelledText = field(default_factory=LabelledText)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Linear)
+    package: ClassVar[str] = "python"
 
     def parts(self) -> tuple[Labelled, Any, Inputs, str]:
         """The data, the model, the form of its inputs, and what it started from."""
@@ -48,3 +51,12 @@ class TextRecipe(Recipe):
         """The test texts."""
         data, _, inputs, _ = self.parts()
         return TrimmedInOrder(data.arrays("test", inputs), 64)
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Every text of a file, by the labels that the model knows."""
+        inputs = Inputs.of(Tokenizer.load(folder), min(self.model.context, model.longest))
+        names = model.config.labels.names
+        records, y = read_unseen_texts(path, folder, names)
+        whole = {"new": torch.arange(len(y))}
+        data = Labelled(records.texts, records.seconds, y, names, torch.tensor(records.lines), whole)
+        return Judged(ClassifyText(model), TrimmedInOrder(data.arrays("new", inputs), 64))

@@ -21,7 +21,9 @@ from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.files import write_json
+from descend.kinds.origin import find_listed
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.metrics.zero_shot import prompts
 from descend.models import config_class, make_model
 from descend.optim.rules import AdamW
@@ -29,7 +31,6 @@ from descend.optim.schedules import Cosine
 from descend.tasks.contrastive import Contrastive
 from descend.text.tokenizer import Tokenizer
 from descend.views.contrastive import ContrastiveView
-from descend.weights.folder import write_json
 
 TEMPLATES = ("a photo of {}", "a picture of {}", "there is {}", "{}")
 
@@ -48,6 +49,7 @@ class ContrastRecipe(Recipe):
         loop, parts = self.loop, self.data.read()
         tokenizer = self.data.learn_tokenizer(parts.train.captions)
         texts = Texts(tokenizer, self.data.longest)
+        batch = fit_batch(loop, len(parts.train))
         torch.manual_seed(loop.seed)
         config = self.fit_sizes(tokenizer)
         model: Any = make_model(config)
@@ -57,20 +59,22 @@ class ContrastRecipe(Recipe):
             task=Contrastive(model, classes),
             model=model,
             stream=CaptionedStream(
-                Shuffled(texts.arrays(parts.train), micro_batch(loop, loop.batch), loop.seed, *process())
+                Shuffled(texts.arrays(parts.train), micro_batch(loop, batch), loop.seed, *process())
             ),
             valid=CaptionedInOrder(texts.arrays(parts.valid), loop.batch),
             optims={"model": self.optim},
             unit="pairs",
-            units_per_batch=loop.batch,
+            units_per_batch=batch,
             facts={
                 "data": self.data.path or "generated scenes",
                 "training pairs": len(parts.train),
                 "validation pairs": len(parts.valid),
                 "test pairs": len(parts.test),
                 "different captions": len(set(parts.train.captions)),
+                **parts.facts,
                 "vocabulary": tokenizer.vocab,
                 "held out": ", ".join(parts.classes[i] for i in parts.held_out) or "nothing",
+                **describe_batch(loop, batch),
             },
             save_extra=lambda folder: self.save(folder, tokenizer),
             exhibits=lambda: ContrastiveView(model, texts, parts, TEMPLATES).show(),
@@ -92,6 +96,10 @@ class ContrastRecipe(Recipe):
         side, half = self.data.size, (0.5, 0.5, 0.5)
         values = write_processor((3, side, side), half, half, (side,), 2, "rgb")
         write_json(Path(folder) / "preprocessor_config.json", values)
+
+    def files(self) -> dict[str, Path]:
+        """With the images that the list names."""
+        return super().files() | find_listed(self.data.path)
 
     def test(self) -> Iterable[Batch]:
         """The test pairs; for generated scenes, colours and shapes that never met in training."""
@@ -139,7 +147,5 @@ class CaptionedInOrder(InOrder):
 
 
 def prepare_batch(batch: Batch) -> Batch:
-    """Without the columns that are filling in every text."""
-    tokens = batch["tokens"]
-    used = int((tokens != tokens[:, -1:]).any(0).sum()) + 1
-    return {**batch, "x": pixels(batch["x"]), "tokens": tokens[:, :used]}
+    """The images as numbers; texts of any length fill the same columns, so that batches can be brought together."""
+    return {**batch, "x": pixels(batch["x"])}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -27,6 +27,7 @@ from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.ops.actions import Categorical, Gaussian
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
+from descend.ranges import Count, Depth, Range, Share
 from descend.tasks.dqn import DQN, Hard
 from descend.tasks.ppo import PPO, Proximal
 from descend.views.control import map_states, show_episodes, view_policy, view_values
@@ -38,13 +39,13 @@ class ReplayMemory:
 
     env: str = "CartPole-v1"
     """Any gymnasium environment with vector observations and a finite set of actions."""
-    copies: int = 8
+    copies: Depth = 8
     """Environments that run side by side; each takes one step for every batch."""
-    capacity: int = 50_000
+    capacity: Annotated[int, Range(int, least=1, most=10**8)] = 50_000
     """Transitions that the replay buffer holds."""
-    valid: int = 20
+    valid: Count = 20
     """Episodes of an evaluation during training."""
-    test: int = 100
+    test: Count = 100
     """Episodes of the final test."""
 
 
@@ -54,11 +55,11 @@ class Play:
 
     env: str = "CartPole-v1"
     """Any gymnasium environment with vector observations."""
-    length: int = 128
+    length: Annotated[int, Range(int, least=1, most=10**6)] = 128
     """Steps of each environment in a batch; --batch is the number of environments."""
-    valid: int = 20
+    valid: Count = 20
     """Episodes of an evaluation during training."""
-    test: int = 100
+    test: Count = 100
     """Episodes of the final test."""
 
 
@@ -72,8 +73,9 @@ class DeepQ(Recipe):
     schedule: Any = field(default_factory=Linear)
     explore: Explore = field(default_factory=Explore)
     target: Any = field(default_factory=Hard)
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount."""
+    package: ClassVar[str] = "gymnasium"
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
@@ -116,6 +118,7 @@ class ProximalPolicy(Recipe):
     optim: Any = field(default_factory=Adam)
     schedule: Any = field(default_factory=Linear)
     ppo: Proximal = field(default_factory=Proximal)
+    package: ClassVar[str] = "gymnasium"
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data

@@ -14,9 +14,10 @@ from descend.data.streams.shards import process
 from descend.data.text.labelled import Trimmed, TrimmedInOrder
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.models import load, model_folder, with_head
 from descend.models.bert import BertConfig
+from descend.ranges import Depth, Fraction, Length, Width
 from descend.tasks.fine_tune import run_encoder
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
@@ -33,13 +34,13 @@ class EncoderSize:
 
     path: str = ""
     """A run's folder or a model folder (BERT, RoBERTa) to start from; its sizes are kept, all but the context."""
-    context: int = 128
+    context: Length = 128
     """Maximum tokens per text."""
-    width: int = 128
-    depth: int = 4
-    heads: int = 4
-    hidden: int = 512
-    dropout: float = 0.1
+    width: Width = 128
+    depth: Depth = 4
+    heads: Width = 4
+    hidden: Width = 512
+    dropout: Fraction = 0.1
 
 
 def build_encoder(
@@ -71,7 +72,7 @@ def build_fine_tuning(recipe: Recipe, task: Callable[[Any], Task], unit: str, de
     """The parts of a recipe that fine-tunes an encoder on `unit`s; `default` says what is read without --data.path."""
     loop = recipe.loop
     data, model, inputs, origin = recipe.parts()  # type: ignore[attr-defined]
-    batch = loop.batch or len(data.parts["train"])
+    batch = fit_batch(loop, len(data.parts["train"]))
     return Parts(
         task=task(model),
         model=model,
@@ -85,7 +86,9 @@ def build_fine_tuning(recipe: Recipe, task: Callable[[Any], Task], unit: str, de
             "started from": origin,
             **{f"{name} {unit}": len(rows) for name, rows in data.parts.items()},
             "labels": len(data.names),
+            **data.facts,
             "vocabulary": model.config.vocab,
+            **describe_batch(loop, batch),
         },
         save_extra=inputs.tokenizer.save,
         exhibits=lambda: show(partial(predict, model), data, inputs),

@@ -8,6 +8,7 @@ from typing import Any
 from descend.engine.parts import Parts
 from descend.kinds.language import LanguageRecipe
 from descend.models.mixtral import MixtralConfig
+from descend.ranges import NonNegative
 from descend.tasks.language import BalancedLanguage, Language
 
 
@@ -16,7 +17,7 @@ class ExpertsLanguageRecipe(LanguageRecipe):
     """A causal language model with experts; `balance` is the weight α of the load-balancing loss."""
 
     model: Any = field(default_factory=MixtralConfig)
-    balance: float = 0.02
+    balance: NonNegative = 0.02
 
     def build(self) -> Parts:
         parts = super().build()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,17 +18,20 @@ from descend.contracts import Batch, Exhibit, Stream
 from descend.data.images.digits import Digits
 from descend.data.images.labelled import Images, Preprocessing, Splits
 from descend.data.images.mixing import CutMix, MixUp
-from descend.data.images.source import describe_classes
+from descend.data.images.source import ImageSource, describe_classes
 from descend.data.images.stream import Walk, shuffle_images
+from descend.data.images.unseen import read_unseen
 from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.origin import find_listed
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.kinds.start_from import Start
 from descend.models import config_class, make_model, with_head
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.ranges import NonNegative, Range, Share
 from descend.tasks.classify import Classify
 from descend.weights.labels import Labels
 from descend.weights.pretrained import Pretrained
@@ -37,9 +41,9 @@ from descend.weights.pretrained import Pretrained
 class Mix:
     """Mixed training images with soft labels; with both, each step picks one at random."""
 
-    mixup: float = 0.0
+    mixup: NonNegative = 0.0
     """a of MixUp's Beta(a, a), e.g. 0.2; 0: none."""
-    cutmix: float = 0.0
+    cutmix: NonNegative = 0.0
     """a of CutMix's Beta(a, a), e.g. 1.0; 0: none."""
 
     def ways(self) -> tuple[MixUp | CutMix, ...]:
@@ -52,9 +56,9 @@ class Mix:
 class Attack:
     """Adversarial training: perturbed images beside the clean ones."""
 
-    eps: float = 0.0
+    eps: Share = 0.0
     """Largest change of a pixel in 0..1, e.g. 0.03; 0: none."""
-    steps: int = 1
+    steps: Annotated[int, Range(int, least=1, most=1000)] = 1
     """Steps of the attack: 1 is FGSM, more are PGD."""
 
     def __post_init__(self) -> None:
@@ -77,9 +81,9 @@ class ClassifyImages(Recipe):
     """How the class of the model ends, where its file has several."""
 
     def build(self) -> Parts:
-        splits = self.data.read()
+        splits = self.read()
         prepare = self.start.rescale(Preprocessing.fit(splits))
-        batch = self.loop.batch or len(splits.train.y)
+        batch = fit_batch(self.loop, len(splits.train.y))
         torch.manual_seed(self.loop.seed)
         model = build_model(self.start.choose_config(self.model), prepare.image, splits.labels, self.head)
         parts = Parts(
@@ -98,11 +102,24 @@ class ClassifyImages(Recipe):
                 "image": "×".join(map(str, prepare.image)),
                 "classes": len(splits.labels),
                 **describe_classes(splits),
+                **describe_batch(self.loop, batch),
             },
             save_extra=prepare.save,
             exhibits=lambda: self.exhibits(model, splits, prepare),
         )
         return self.start.apply(parts)
+
+    def read(self) -> Splits:
+        """The images, in the size of the network to start from."""
+        found: Splits = self.start.fit_images(self.data).read()
+        return found
+
+    def baseline(self) -> ClassifyImages | None:
+        """With --start.compare: the network that is started from, with random weights, on the same images."""
+        if not self.start.compare:
+            return None
+        config, data = self.start.choose_config(self.model), self.start.fit_images(self.data)
+        return dataclasses.replace(self, model=config, data=data, start=Start())
 
     def task(self, model: Pretrained, prepare: Preprocessing) -> Any:
         """Plain classification, or with mixed or attacked images."""
@@ -135,17 +152,39 @@ class ClassifyImages(Recipe):
 
     def test(self) -> Iterable[Batch]:
         """The test images."""
-        splits = self.data.read()
+        splits = self.read()
         return self.held_out(splits.test, self.start.rescale(Preprocessing.fit(splits)))
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Images by the names of the classes that the model knows."""
+        prepare = Preprocessing.read(folder)
+        return Judged(self.task(model, prepare), self.held_out(read_unseen(Path(path), prepare), prepare))
+
+    def files(self) -> dict[str, Path]:
+        """With the images that a list names."""
+        listed = find_listed(self.data.path) if isinstance(self.data, ImageSource) else {}
+        return super().files() | listed
+
+    def packages(self) -> tuple[str, ...]:
+        """scikit-learn's own digits."""
+        return ("scikit-learn",) if isinstance(self.data, Digits) and not self.data.path else ()
 
     def exhibits(self, model: Pretrained, splits: Splits, prepare: Preprocessing) -> list[Exhibit]:
         """Predictions, the inside of the model, its layers, and what augmentation does."""
+        from descend.views.attempts import show_each
         from descend.views.images import look_inside, show_augmentation, show_layers, show_predictions
 
-        found = [*show_predictions(model, splits, self.held_out(splits.valid, prepare))]
-        found += [*look_inside(model, splits.valid, prepare), show_layers(model, prepare.image)]
+        found = show_each(
+            {
+                "Predictions": lambda: show_predictions(model, splits, self.held_out(splits.valid, prepare)),
+                "Inside the model": lambda: look_inside(model, splits.valid, prepare),
+                "Layers": lambda: show_layers(model, prepare.image),
+            }
+        )
         augment = self.data.changes()
-        return [*found, show_augmentation(splits, augment)] if augment.transforms else found
+        if not augment.transforms:
+            return found
+        return found + show_each({"Augmented training images": lambda: show_augmentation(splits, augment)})
 
 
 def prepare_arrays(images: Images, prepare: Preprocessing) -> dict[str, Tensor]:
@@ -159,6 +198,8 @@ def build_model(config: Any, image: tuple[int, int, int], names: tuple[str, ...]
     sizes |= {"inputs": channels * height * width, "outputs": len(names)}
     defaults = type(config)()
     named = {f.name for f in dataclasses.fields(config)}
+    if not named & {"classes", "labels", "outputs"}:
+        raise Mistake(f"--model: {type(config).__name__} needs a field for what the images set: classes: int = 10")
     if "side" in named:
         if height != width:
             raise Mistake(f"the images are {height}×{width}, but this model needs squares; give --data.size {height}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -17,11 +17,12 @@ from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.images import build_model
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.kinds.start_from import Start
 from descend.models.localiser import LocaliserConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.ranges import Count, Fraction, NonNegative, Range
 from descend.tasks.localise import Localise
 from descend.views.localisation import show_boxes
 
@@ -30,11 +31,11 @@ from descend.views.localisation import show_boxes
 class OneObject:
     """Scenes of one object each; the class is its shape."""
 
-    images: int = 3000
-    size: int = 32
+    images: Count = 3000
+    size: Annotated[int, Range(int, least=8, most=4096)] = 32
     """Side in pixels."""
-    valid: float = 0.15
-    test: float = 0.15
+    valid: Fraction = 0.15
+    test: Fraction = 0.15
 
     def read(self) -> tuple[Splits, Tensor]:
         """The three parts, and the box of every record as shares of the image (n, 4)."""
@@ -56,13 +57,13 @@ class LocaliseImages(Recipe):
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
     start: Start = field(default_factory=Start)
-    weight: float = 5.0
+    weight: NonNegative = 5.0
     """λ, the weight of the box loss beside the class loss."""
 
     def build(self) -> Parts:
         splits, boxes = self.data.read()
         prepare = self.start.rescale(Preprocessing.fit(splits))
-        batch = self.loop.batch or len(splits.train.y)
+        batch = fit_batch(self.loop, len(splits.train.y))
         torch.manual_seed(self.loop.seed)
         model = build_model(self.start.choose_config(self.model), prepare.image, splits.labels)
         train = prepare_arrays(splits.train, boxes, prepare)
@@ -81,6 +82,7 @@ class LocaliseImages(Recipe):
                 "test images": len(splits.test.y),
                 "image": "×".join(map(str, prepare.image)),
                 "classes": ", ".join(splits.labels),
+                **describe_batch(self.loop, batch),
             },
             save_extra=prepare.save,
             exhibits=lambda: show_boxes(model, splits, boxes, prepare),

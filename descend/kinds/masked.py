@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -15,11 +16,12 @@ from descend.data.text.plain import Text
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.encoder import EncoderSize, build_encoder
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
 from descend.tasks.masked import MaskedLanguage
 from descend.text.inputs import Inputs
+from descend.text.tokenizer import Tokenizer
 from descend.views.text import show_masked_model
 from descend.weights.labels import Labels
 
@@ -35,6 +37,7 @@ class MaskedRecipe(Recipe):
     masking: Masking = field(default_factory=Masking)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
+    package: ClassVar[str] = "python"
 
     def build(self) -> Parts:
         loop = self.loop
@@ -47,7 +50,8 @@ class MaskedRecipe(Recipe):
         train, valid = (cut_windows(part.long(), inputs) for part in tokens)
         valid = valid[torch.linspace(0, len(valid) - 1, min(len(valid), VALID_TEXTS)).long()]
         corrupt = Corruption(self.masking, model.config.vocab, inputs.mask, inputs.special)
-        micro = micro_batch(loop, loop.batch)
+        batch = fit_batch(loop, len(train))
+        micro = micro_batch(loop, batch)
         guess = unigram_entropy(tokens[0], tokens[1], model.config.vocab)
         return Parts(
             task=MaskedLanguage(model),
@@ -56,7 +60,7 @@ class MaskedRecipe(Recipe):
             valid=InOrder(mask_arrays({"x": valid}, corrupt, seed=0), micro),
             optims={"model": self.optim},
             unit="tokens",
-            units_per_batch=loop.batch * inputs.longest,
+            units_per_batch=batch * inputs.longest,
             facts={
                 "data": self.data.path or "the Python documentation",
                 "started from": origin,
@@ -64,10 +68,19 @@ class MaskedRecipe(Recipe):
                 "validation tokens": len(tokens[1]),
                 "vocabulary": model.config.vocab,
                 "loss of a guess by frequency": round(guess, 3),
+                **describe_batch(loop, batch),
             },
             save_extra=inputs.tokenizer.save,
             exhibits=lambda: show_masked_model(model, inputs, valid),
         )
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """A text from its beginning to its end, its masks the same each time."""
+        text, tokenizer = replace(self.data, path=path).read(), Tokenizer.load(folder)
+        inputs = Inputs.of(tokenizer, min(self.model.context, model.longest))
+        windows = cut_windows(torch.tensor(tokenizer.encode(text)), inputs)
+        corrupt = Corruption(self.masking, model.config.vocab, inputs.mask, inputs.special)
+        return Judged(MaskedLanguage(model), InOrder(mask_arrays({"x": windows}, corrupt, seed=0), self.loop.batch))
 
 
 def cut_windows(tokens: Tensor, inputs: Inputs) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.images import ClassifyImages
-from descend.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch
 from descend.models.beit import BeitConfig, BeitForMaskedImageModeling
 from descend.nn.codebook import Codebook
 from descend.nn.patches import patchify
@@ -43,7 +44,7 @@ class MaskedImages(Recipe):
     def build(self) -> Parts:
         splits = self.data.read()
         prepare = Preprocessing.fit(splits)
-        loop, batch = self.loop, self.loop.batch or len(splits.train.y)
+        loop, batch = self.loop, fit_batch(self.loop, len(splits.train.y))
         torch.manual_seed(loop.seed)
         model = build_model(self.model, prepare.image)
         codes = self.codebook(splits.train, prepare)
@@ -66,6 +67,7 @@ class MaskedImages(Recipe):
                 "visual tokens": self.model.vocab,
                 "loss of a guess by frequency": round(guess_loss(valid, self.model.vocab), 3),
                 **describe_classes(splits),
+                **describe_batch(loop, batch),
             },
             save_extra=prepare.save,
             exhibits=lambda: [show_reconstruction(model, codes, valid[0], prepare)],
@@ -85,6 +87,14 @@ class MaskedImages(Recipe):
             return Codebook.learn(patchify(x, self.model.patch).flatten(0, 1), self.model.vocab, generator(0))
         except ValueError as error:
             raise Mistake(f"--model.vocab {self.model.vocab}: {error}") from None
+
+    def files(self) -> dict[str, Path]:
+        """As for images with classes."""
+        return self.images.files()
+
+    def packages(self) -> tuple[str, ...]:
+        """As for images with classes."""
+        return self.images.packages()
 
     def test(self) -> Iterable[Batch]:
         """The test images, with patches hidden once and for all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from descend.metrics.modes import Modes
 from descend.models.gan import Discriminator, GANConfig, Generator
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
+from descend.ranges import Count, Depth, Positive, Range
 from descend.tasks.adversarial import Adversarial
 from descend.views.adversarial import show_points
 
@@ -34,15 +35,15 @@ class Points:
     """The mixture to learn, and the number of points for evaluation."""
 
     shape: Literal["ring", "grid"] = "ring"
-    modes: int = 8
+    modes: Annotated[int, Range(int, least=1, most=10**5)] = 8
     """Gaussians; a square number for a grid."""
-    radius: float = 2.0
+    radius: Positive = 2.0
     """Of the ring; of a grid, half its side."""
-    sigma: float = 0.02
+    sigma: Positive = 0.02
     """Width of each Gaussian."""
-    valid: int = 2500
+    valid: Count = 2500
     """Points generated for an evaluation."""
-    test: int = 10_000
+    test: Count = 10_000
     """Points of the final test."""
 
     def mixture(self) -> Mixture:
@@ -71,9 +72,9 @@ class Game:
     """The rules of the game."""
 
     generator_loss: Literal["non-saturating", "saturating"] = "non-saturating"
-    d_moves: int = 1
+    d_moves: Depth = 1
     """Moves of the discriminator in a step; they share the batch."""
-    g_moves: int = 1
+    g_moves: Depth = 1
     """Moves of the generator after them; they share the batch, too."""
 
 

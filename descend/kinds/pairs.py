@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,15 +15,18 @@ from descend.data.streams.shards import process
 from descend.data.text.text_to_text import PairsInOrder, ShuffledPairs, TextPairs, specials
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.models import config_class, make_model
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.ranges import Fraction, Length
 from descend.sampling.answer import answer_sources
 from descend.tasks.sequence_to_sequence import Translation
+from descend.text.tokenizer import Tokenizer
 from descend.views.pairs import PairsView
 
 VALID_PAIRS = 1024  # at most, spread evenly over the validation pairs
+LONGEST_PAIR = 10**9  # tokens: no pair is left out of a test
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,9 @@ class PairsRecipe(Recipe):
 
     model: Any = field(default_factory=lambda: config_class("t5")())
     data: TextPairs = field(default_factory=TextPairs)
-    smoothing: float = 0.0
+    smoothing: Fraction = 0.0
     """Share of each target's probability that is spread over all tokens."""
-    written: int = 64
+    written: Length = 64
     """Validation pairs decoded at each evaluation, for BLEU and exact match."""
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
@@ -51,24 +55,27 @@ class PairsRecipe(Recipe):
             model: Any = make_model(config)
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
-        micro = micro_batch(loop, loop.batch)
+        batch = fit_batch(loop, len(train["ids"]))
+        micro = micro_batch(loop, batch)
         write = lambda x: [tokenizer.decode(row) for row in answer_sources(model, x, self.data.longest)]
         view = PairsView(model, tokenizer, valid, [split.valid[i] for i in valid["ids"].tolist()], self.data.longest)
         return Parts(
             task=Translation(model, pad, pad, self.smoothing, write, [y for _, y in (*split.valid, *split.test)]),
             model=model,
-            stream=ShuffledPairs(train, pad, loop.batch, micro, loop.seed, *process()),
+            stream=ShuffledPairs(train, pad, batch, micro, loop.seed, *process()),
             valid=PairsInOrder(valid, pad, max(micro, 64)),
             optims={"model": self.optim},
             unit="pairs",
-            units_per_batch=loop.batch,
+            units_per_batch=batch,
             facts={
                 "data": self.data.path or f"generated: {', '.join(self.data.tasks)}",
                 "training pairs": len(train["ids"]),
                 "left out as too long": len(split.train) - len(train["ids"]),
                 "validation pairs": len(valid["ids"]),
+                **split.describe_leaks(),
                 "vocabulary": tokenizer.vocab,
                 "tokens of a target": round(float((train["y"] != pad).sum(1).float().mean()), 1),
+                **describe_batch(loop, batch),
             },
             save_extra=tokenizer.save,
             exhibits=view.show,
@@ -80,9 +87,20 @@ class PairsRecipe(Recipe):
         if not split.test:
             return ()
         tokenizer = self.data.learn_tokenizer(split.train)
-        arrays = replace(self.data, longest=10**9).arrays(split.test, tokenizer, "test")  # none is left out
+        arrays = replace(self.data, longest=LONGEST_PAIR).arrays(split.test, tokenizer, "test")  # none is left out
         arrays["reference"] = len(split.valid) + arrays["ids"]
         return PairsInOrder(arrays, specials(tokenizer)[0], 64)
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Every pair of a file, or the test pairs of a folder, all of them to be written."""
+        data, tokenizer = replace(self.data, path=path, longest=LONGEST_PAIR), Tokenizer.load(folder)
+        pairs = data.read_unseen()
+        arrays = data.arrays(pairs, tokenizer, "new")
+        arrays["reference"] = arrays["ids"]
+        pad, _ = specials(tokenizer)
+        write = lambda x: [tokenizer.decode(row) for row in answer_sources(model, x, self.data.longest)]
+        task = Translation(model, pad, pad, self.smoothing, write, [y for _, y in pairs])
+        return Judged(task, PairsInOrder(arrays, pad, 64))
 
 
 def mark_written(ids: Tensor, count: int) -> Tensor:

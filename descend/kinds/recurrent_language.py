@@ -7,11 +7,11 @@ from typing import Any
 
 from descend.data.streams.shards import process
 from descend.data.text.plain import Windows
-from descend.data.text.tracks import Tracks
+from descend.data.text.tracks import Tracks, count_tracks
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.language import LanguageRecipe
-from descend.kinds.recipe import micro_batch
+from descend.kinds.recipe import describe_batch, fit_batch, micro_batch
 from descend.models.lstm_lm import RecurrentLM, RecurrentLMConfig
 from descend.tasks.language import Language
 from descend.tasks.truncated import TruncatedLanguage
@@ -27,11 +27,18 @@ class RecurrentLanguageRecipe(LanguageRecipe):
         loop, parts = self.loop, super().build()
         if process()[1] > 1:
             raise Mistake("the state of each track lives in one process: train a recurrent model without torchrun")
-        micro_batch(loop, loop.batch)
         stream: Any = parts.stream
         assert isinstance(stream, Windows)
         assert isinstance(parts.model, RecurrentLM)
         assert isinstance(parts.task, Language)
-        tracks = Tracks(stream.tokens, self.model.context, loop.batch, loop.seed, loop.accumulate)
-        task = TruncatedLanguage(parts.model, loop.batch, parts.task.bytes_per_token)
-        return replace(parts, task=task, stream=tracks)
+        context = self.model.context
+        batch = fit_batch(loop, max(1, count_tracks(len(stream.tokens), context)))
+        micro_batch(loop, batch)
+        facts = parts.facts | describe_batch(loop, batch)
+        return replace(
+            parts,
+            task=TruncatedLanguage(parts.model, batch, parts.task.bytes_per_token),
+            stream=Tracks(stream.tokens, context, batch, loop.seed, loop.accumulate),
+            units_per_batch=batch * context,
+            facts=facts,
+        )

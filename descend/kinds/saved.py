@@ -4,23 +4,26 @@
 
 Names outlive the files: a class is stored by its own name, a model's config by its model's file (the `model_type` of
 config.json). Both are found in the package's source, which is read once, so that only the file of the class is
-imported. A class of the user's own is stored as "module:Class", and its module must have been imported before.
+imported. A class of the user's own is stored as "module:Class" (`own_code`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from descend import models
+from descend import models, own_code
 from descend.errors import Mistake, nearest
+from descend.files import field
+from descend.kinds.recipe import Recipe
+from descend.weights.layout import make_part
 
 CLASS = "class"
+MOST_THREADS = 1024
 PACKAGE = Path(__file__).parents[1]
 HOMES = (
     "data", "engine", "kinds", "losses", "metrics", "nn", "ops", "optim", "pipelines", "sampling", "tasks", "text",
@@ -40,6 +43,25 @@ RENAMED = {
     "FewPictures": "FewImages",
 }
 """What a run stored, a name or a path -> the class that it is now. Only for classes that have another name today."""
+
+
+class Saved(NamedTuple):
+    """What recipe.json says of a run."""
+
+    name: str
+    recipe: Recipe
+    threads: int
+
+
+def read_saved(saved: dict[str, Any], path: Path) -> Saved:
+    """The content of recipe.json; what is missing or of a wrong type is a mistake that names it."""
+    recipe = from_json(field(saved, "values", dict, path), str(path))
+    if not isinstance(recipe, Recipe):
+        raise Mistake(f"{path}: values are not those of a recipe")
+    threads = field(saved, "environment.threads", int, path)
+    if not 1 <= threads <= MOST_THREADS:
+        raise Mistake(f"{path}: environment.threads = {threads} must be from 1 to {MOST_THREADS:,}")
+    return Saved(field(saved, "name", str, path), recipe, threads)
 
 
 def to_json(value: Any) -> Any:
@@ -63,11 +85,8 @@ def from_json(value: Any, where: str = "recipe.json") -> Any:
     fields = {key: from_json(v, where) for key, v in value.items() if key != CLASS}
     if CLASS not in value:
         return fields
-    kind = find_class(str(value[CLASS]), where)
-    known = {f.name for f in dataclasses.fields(kind)}
-    if unknown := set(fields) - known:
-        raise Mistake(f"{where}: {kind.__name__} has no field {sorted(unknown)[0]!r}; another version wrote it")
-    return kind(**fields)
+    kind = find_class(field(value, CLASS, str, where), where)
+    return make_part(kind, fields, where)
 
 
 def class_name(kind: type) -> str:
@@ -77,7 +96,7 @@ def class_name(kind: type) -> str:
     file = kind.__module__.removeprefix("descend.models.")
     if file in models.names() and models.config_class(file) is kind:
         return file
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return own_code.store_name(kind)
 
 
 def find_class(name: str, where: str) -> Any:
@@ -85,13 +104,12 @@ def find_class(name: str, where: str) -> Any:
     name = RENAMED.get(name, name)
     module, _, symbol = name.rpartition(":")
     symbol = RENAMED.get(symbol, symbol) if module.startswith("descend.") else symbol
+    kind: object
     file = module.removeprefix("descend.models.")
     if module.startswith("descend.models.") and file in models.names():
         kind = getattr(import_module(module), symbol, None)
     elif module and not module.startswith("descend."):
-        if module not in sys.modules:
-            raise Mistake(f"{where}: class {name!r} is not part of descend; import {module} before loading this run")
-        kind = getattr(sys.modules[module], symbol, None)
+        kind = own_code.find_own(name, where)
     elif symbol in models.names():
         kind = models.config_class(symbol)
     else:

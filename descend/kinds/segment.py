@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,15 +12,16 @@ from torch import Tensor
 
 from descend.contracts import Batch
 from descend.data.images.labelled import Preprocessing
-from descend.data.images.masks import VOID, MaskedSplits, Masks, MasksInOrder, TrainingMasks
+from descend.data.images.masks import VOID, MaskedSplits, Masks, MasksInOrder, TrainingMasks, read_unseen_masks
 from descend.data.streams.arrays import Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.kinds.images import build_model
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.models import config_class
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.ranges import NonNegative
 from descend.tasks.segment import Segment, middle
 from descend.views.segmentation import show_masks
 
@@ -32,15 +34,15 @@ class SegmentImages(Recipe):
     data: Masks = field(default_factory=Masks)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
-    balance: float = 0.0
+    balance: NonNegative = 0.0
     """Weight of rare classes in the loss: class k by its share of the pixels to the power −balance."""
-    dice: float = 0.0
+    dice: NonNegative = 0.0
     """Weight of the Dice loss beside the cross-entropy."""
 
     def build(self) -> Parts:
         splits = self.data.read()
         prepare, train = fit_preprocessing(splits), splits.train
-        batch = min(self.loop.batch, len(train)) or len(train)
+        batch = fit_batch(self.loop, len(train))
         torch.manual_seed(self.loop.seed)
         model = build_model(self.model, prepare.image, splits.labels)
         shares = class_shares(train.y, len(splits.labels))
@@ -61,9 +63,11 @@ class SegmentImages(Recipe):
                 "validation images": len(splits.valid),
                 "test images": len(splits.test),
                 "image": "×".join(map(str, prepare.image)),
+                **splits.facts,
                 "classes": ", ".join(
                     f"{name} {share:.1%}" for name, share in zip(splits.labels, shares.tolist(), strict=True)
                 ),
+                **describe_batch(self.loop, batch),
             },
             save_extra=prepare.save,
             exhibits=lambda: show_masks(model, splits, prepare, middle),
@@ -73,6 +77,12 @@ class SegmentImages(Recipe):
         """The test images."""
         splits = self.data.read()
         return MasksInOrder(splits.test, fit_preprocessing(splits))
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Every image of a folder with its mask, by the classes that the model knows."""
+        prepare = Preprocessing.read(folder)
+        images = read_unseen_masks(path, self.data.size, prepare.image, prepare.labels)
+        return Judged(Segment(model, torch.ones(len(prepare.labels)), self.dice), MasksInOrder(images, prepare))
 
 
 def fit_preprocessing(splits: MaskedSplits) -> Preprocessing:

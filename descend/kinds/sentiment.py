@@ -10,18 +10,20 @@ from typing import Any
 import torch
 
 from descend.data.streams.shards import process
-from descend.data.text.sentiment import Batch, Opinions, ShuffledTexts, TextsInOrder
+from descend.data.text.sentiment import Batch, OpinionParts, Opinions, ShuffledTexts, TextsInOrder, TextSplit
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.files import items, read_json, write_json
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
+from descend.kinds.text_columns import read_unseen_texts
 from descend.models.text_classifier import TextClassifier, TextClassifierConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
+from descend.ranges import NonNegative
 from descend.tasks.classify import Classify
 from descend.text.tokenizer import Tokenizer
 from descend.text.word_evidence import begin_with, word_evidence
 from descend.views.text_labels import show_opinions
-from descend.weights.folder import write_json
 
 FILE = "classes.json"
 
@@ -34,18 +36,18 @@ class OpinionRecipe(Recipe):
     data: Opinions = field(default_factory=Opinions)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Cosine)
-    evidence: float = 0.0
+    evidence: NonNegative = 0.0
     """How strongly word vectors are initialised with naive Bayes log-odds; 0: random."""
 
-    def arrays(self) -> tuple[dict[str, Batch], Tokenizer, list[str]]:
+    def arrays(self, read: OpinionParts) -> tuple[dict[str, Batch], Tokenizer, list[str]]:
         """The three parts as tensors, the words, the names of the classes."""
-        parts = self.data.read()
-        names, tokenizer = sorted(set(parts["train"].labels)), self.data.learn_tokenizer(parts["train"])
-        return {name: self.data.arrays(part, tokenizer, names) for name, part in parts.items()}, tokenizer, names
+        names, tokenizer = sorted(set(read["train"].labels)), self.data.learn_tokenizer(read["train"])
+        return {name: self.data.arrays(part, tokenizer, names) for name, part in read.parts.items()}, tokenizer, names
 
     def build(self) -> Parts:
         loop = self.loop
-        arrays, tokenizer, names = self.arrays()
+        read = self.data.read()
+        arrays, tokenizer, names = self.arrays(read)
         torch.manual_seed(loop.seed)
         if self.model.head == "each":
             raise Mistake("--model.head each: a text has one label here; choose attention or last")
@@ -58,7 +60,8 @@ class OpinionRecipe(Recipe):
             begin_with(
                 model.embed.weight, word_evidence(train["x"], train["y"], tokenizer.vocab, len(names)), self.evidence
             )
-        micro = micro_batch(loop, loop.batch)
+        batch = fit_batch(loop, len(arrays["train"]["y"]))
+        micro = micro_batch(loop, batch)
 
         def save(folder: Path) -> None:
             tokenizer.save(folder)
@@ -67,17 +70,19 @@ class OpinionRecipe(Recipe):
         return Parts(
             task=Classify(model),
             model=model,
-            stream=ShuffledTexts(arrays["train"], loop.batch, micro, loop.seed, *process()),
+            stream=ShuffledTexts(arrays["train"], batch, micro, loop.seed, *process()),
             valid=TextsInOrder(arrays["valid"], 256),
             optims={"model": self.optim},
             unit="texts",
-            units_per_batch=loop.batch,
+            units_per_batch=batch,
             facts={
                 "data": self.data.path or "generated opinions",
                 **{f"{name} texts": len(part["y"]) for name, part in arrays.items()},
                 "classes": ", ".join(names),
+                **read.facts,
                 "vocabulary": tokenizer.vocab,
                 "unknown words": f"{share_unknown(arrays['valid'], tokenizer):.1%} of the validation words",
+                **describe_batch(loop, batch),
             },
             save_extra=save,
             exhibits=lambda: show_opinions(model, arrays["valid"], tokenizer, names),
@@ -85,7 +90,14 @@ class OpinionRecipe(Recipe):
 
     def test(self) -> Iterable[Batch]:
         """The test texts."""
-        return TextsInOrder(self.arrays()[0]["test"], 256)
+        return TextsInOrder(self.arrays(self.data.read())[0]["test"], 256)
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Every text of a file, by the labels that the model knows."""
+        names = items(read_json(folder / FILE), "classes", str, folder / FILE)
+        records, _ = read_unseen_texts(path, folder, names)
+        texts = TextSplit(records.texts, records.labels, records.lines)
+        return Judged(Classify(model), TextsInOrder(self.data.arrays(texts, Tokenizer.load(folder), names), 256))
 
 
 def share_unknown(arrays: Batch, tokenizer: Tokenizer) -> float:

@@ -5,6 +5,7 @@
     --start.freeze stem,stages.0                  these parts stay as they are
     --start.rate 0.1 --start.decay 0.8            what was taken over learns at a tenth, lower layers even less
     --start.freeze all --start.thaw 100           after each 100 steps one more part learns, the last one first
+    --start.compare                               the same network from random weights first, to see what was gained
 
 Systems: transfer-learning
 """
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from descend.data.images.labelled import PREPROCESSOR, Preprocessing
+from descend.data.images.source import ImageSource
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.models import load
 from descend.nn.transfer import freeze, freeze_features, hold, inside, stages
 from descend.optim.by_part import ByPart, Part, decay_rates, thaw_parts
+from descend.ranges import NonNegative, PositiveShare, Whole
 from descend.weights.checkpoints import resolve_checkpoint
 from descend.weights.pretrained import Pretrained
 from descend.weights.transfer import take_over
@@ -45,22 +48,33 @@ class Start:
     """A run or a model folder to start from: same family and sizes, any classes; empty: random weights."""
     freeze: str = "none"
     """none; all (only the head learns); or names of parts, separated by commas."""
-    rate: float = 0.1
+    rate: NonNegative = 0.1
     """Learning rate of the pre-trained parts, as a share of the head's."""
-    decay: float = 1.0
+    decay: PositiveShare = 1.0
     """The share is multiplied by this for every part further from the head."""
-    thaw: int = 0
+    thaw: Whole = 0
     """With --start.freeze all: steps after which one more part learns, the last one first; 0: never."""
+    compare: bool = False
+    """Train the same network from scratch too, for as many steps, and tell both scores."""
 
     def choose_config(self, config: Any) -> Any:
         """The model to build: the recipe's, or the one that was trained."""
         if not self.path:
-            if self.freeze != "none" or self.thaw:
-                raise Mistake("--start.freeze and --start.thaw are for a trained network; give --start.path too")
+            if self.freeze != "none" or self.thaw or self.compare:
+                raise Mistake("--start.freeze, --start.thaw and --start.compare need a network; give --start.path too")
             return config
         found = load_source(self.path).config
         defaults = {f.name: getattr(type(found)(), f.name) for f in dataclasses.fields(found) if f.name in FROM_DATA}
         return replace(found, **defaults)  # the data fills these in
+
+    def fit_images(self, data: Any) -> Any:
+        """The images in the size and colours that the network was trained on, where no others are asked for."""
+        if not self.path or not isinstance(data, ImageSource):
+            return data
+        if data.size or not (resolve_checkpoint(self.path) / PREPROCESSOR).exists():
+            return data
+        channels, height, width = Preprocessing.read(resolve_checkpoint(self.path)).image
+        return replace(data, size=height if height == width else 0, channels=data.channels or channels)
 
     def rescale(self, prepare: Preprocessing) -> Preprocessing:
         """Pixels are rescaled to what the pre-trained network was trained on."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 
 from descend.contracts import Batch
 from descend.data.text.labelled import TrimmedInOrder
-from descend.data.text.tagged import Tagged, TaggedText
+from descend.data.text.tagged import Tagged, TaggedText, encode_tagged
 from descend.engine.parts import Parts
 from descend.kinds.encoder import EncoderSize, build_encoder, build_fine_tuning
-from descend.kinds.recipe import Recipe
+from descend.kinds.recipe import Judged, Recipe
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
 from descend.tasks.fine_tune import TagTokens
@@ -31,6 +32,7 @@ class TagRecipe(Recipe):
     data: TaggedText = field(default_factory=TaggedText)
     optim: Any = field(default_factory=AdamW)
     schedule: Any = field(default_factory=Linear)
+    package: ClassVar[str] = "python"
 
     def parts(self) -> tuple[Tagged, Any, Inputs, str]:
         """The data, the model, the form of its inputs, and what it started from."""
@@ -50,3 +52,8 @@ class TagRecipe(Recipe):
         """The test sentences."""
         data, _, inputs, _ = self.parts()
         return TrimmedInOrder(data.arrays("test", inputs), 64)
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Every sentence of a file, by the tags that the model knows."""
+        inputs = Inputs.of(Tokenizer.load(folder), min(self.model.context, model.longest))
+        return Judged(TagTokens(model), TrimmedInOrder(encode_tagged(path, inputs, model.config.labels.names), 64))

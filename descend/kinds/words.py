@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -20,10 +20,11 @@ from descend.data.text.contexts import Counts, WithNoise, cooccurrence, noise, p
 from descend.data.text.plain import Text
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, micro_batch
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.models.word_vectors import CBOW, GloVe, GloVeTriples, SkipGram, WordVectorsConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
+from descend.ranges import Count, Depth, Few, Fraction, NonNegative
 from descend.tasks.classify import Classify
 from descend.tasks.word_vectors import LogCounts, LogRatios, NegativeSampling
 from descend.text.tokenizer import Tokenizer
@@ -40,13 +41,13 @@ class NearWords:
 
     path: str = ""
     """A UTF-8 text file; empty: the Python documentation."""
-    least: int = 5
+    least: Count = 5
     """Minimum count of a word."""
-    window: int = 5
+    window: Depth = 5
     """Words to each side that count as context."""
-    subsample: float = 1e-3
+    subsample: NonNegative = 1e-3
     """Frequency above which words are thinned out; 0: none."""
-    valid: float = 0.05
+    valid: Fraction = 0.05
     """Share used for validation: the end of the text, or for GloVe cells of the table."""
 
     def read(self) -> tuple[Vocabulary, Tensor]:
@@ -61,9 +62,9 @@ class NearWords:
 class Noise:
     """Noise words for negative sampling."""
 
-    negatives: int = 5
+    negatives: Few = 5
     """Noise words for each pair."""
-    power: float = 0.75
+    power: NonNegative = 0.75
     """Noise follows frequency to this power; 0: uniform."""
     words: Literal["any", "outside"] = "any"
     """What may be noise: any word (word2vec), or only those outside the window (VOM)."""
@@ -82,6 +83,7 @@ class LearnWords(Recipe):
     schedule: Any = field(default_factory=Linear)
     method: Method = "negative-sampling"
     noise: Noise = field(default_factory=Noise)
+    package: ClassVar[str] = "python"
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
@@ -102,12 +104,13 @@ class LearnWords(Recipe):
             valid=valid,
             optims={"model": self.optim},
             unit="examples",
-            units_per_batch=loop.batch,
+            units_per_batch=fit_batch(loop, examples),
             facts={
                 "data": data.path or "the Python documentation",
                 "words in the text": len(ids),
                 "vocabulary": len(vocabulary.words),
                 "examples of an epoch": examples,
+                **describe_batch(loop, fit_batch(loop, examples)),
             },
             save_extra=Tokenizer.of_words(vocabulary.words).save,
             exhibits=lambda: show_words(
@@ -118,10 +121,10 @@ class LearnWords(Recipe):
     def from_windows(self, config: WordVectorsConfig, ids: Tensor, cut: int) -> tuple[Any, Any, Stream, InOrder, int]:
         """Skip-gram and CBOW: the text's beginning trains, its end validates."""
         loop, data = self.loop, self.data
-        micro = micro_batch(loop, loop.batch)
         thin = subsample(ids[:cut], config.vocab, data.subsample, generator(loop.seed))
         model: Any = CBOW(config) if self.method.startswith("cbow") else SkipGram(config)
         train, valid = (self.examples(part) for part in (thin, ids[cut:]))
+        micro = micro_batch(loop, fit_batch(loop, len(train["x"])))
         if not self.method.endswith("negative-sampling"):
             stream = Shuffled(train, micro, loop.seed, *process())
             return model, Classify(model), stream, InOrder(valid), len(train["x"])
@@ -147,10 +150,10 @@ class LearnWords(Recipe):
     def from_counts(self, config: WordVectorsConfig, ids: Tensor, cut: int) -> tuple[Any, Any, Stream, InOrder, int]:
         """GloVe: a share of the cells of the table of counts validates."""
         loop = self.loop
-        micro = micro_batch(loop, loop.batch)
         x = cooccurrence(ids, self.data.window, config.vocab)
         held = torch.rand(len(x.x), generator=generator(VALID)) < self.data.valid
         train, valid = (Counts(x.i[part], x.g[part], x.x[part], x.vocab) for part in (~held, held))
+        micro = micro_batch(loop, fit_batch(loop, len(train.x)))
         if self.method == "glove":
             model: Any = GloVe(config)
             stream: Stream = Shuffled(as_cells(train), micro, loop.seed, *process())

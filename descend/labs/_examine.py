@@ -8,6 +8,7 @@ A measurement runs on one thread, so that its numbers are the same on any number
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,10 +46,17 @@ def gather(findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "seconds": [found["seconds"] for found in findings],
         "numbers": numbers,
         "mean": average(numbers, statistics.mean),
-        "spread": average(numbers, lambda values: statistics.stdev(values) if len(values) > 1 else 0.0),
+        "spread": average(numbers, measure_spread),
         "verdicts": [found["verdict"] for found in findings],
         "verdict": agree([found["verdict"] for found in findings]),
     }
+
+
+def measure_spread(values: Sequence[float]) -> float:
+    """√(Σ (x − mean)² / (n − 1)); 0 for one value, NaN where one is not finite (too little work to measure it)."""
+    if len(values) < 2:
+        return 0.0
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def agree(verdicts: Sequence[str]) -> str:

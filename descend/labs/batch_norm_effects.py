@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 CLAIM = (
     "With batch normalization a net trains at learning rates and initial scales at which the plain net fails, a step"
-    " turns its gradient less, and γ and β can undo it; but its accuracy falls when the statistics come from very few"
-    " examples."
+    " turns its gradient less and shifts the inputs of its layers less, and γ and β can undo it; but its accuracy falls"
+    " when the statistics come from very few examples."
 )
 RATES = (0.03, 0.1, 0.3, 1.0, 3.0)
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -194,21 +194,22 @@ def undo(z: Tensor) -> float:
 def verdict(numbers: dict[str, Any]) -> str:
     """Refuted if a part of the claim fails, else supported; open if no net was trained at all.
 
-    The parts: the largest rate that trains is higher with batch normalization; more initial scales train with it; its
-    gradient changes less at the rates at which both train; chunks of 2 lose at least 5 points against 32; γ and β undo
-    it to rounding.
+    The parts: the largest rate that trains is higher with batch normalization; more initial scales train with it; at
+    the rates at which both train a step changes its gradient less and shifts its units less; chunks of 2 lose at least
+    5 points against 32; γ and β undo it to rounding.
     """
     trained = {name: [a >= TRAINED for a in numbers[name]] for name in ("plain", "batch_norm")}
     if not any(trained["plain"]) or not any(trained["batch_norm"]):
         return "open"
     highest = {name: max(r for r, ok in zip(numbers["rate"], at, strict=True) if ok) for name, at in trained.items()}
-    changes = zip(numbers["batch_norm_change"], numbers["plain_change"], *trained.values(), strict=True)
+    both = [all(at) for at in zip(*trained.values(), strict=True)]
+    moved = [(numbers[f"batch_norm_{name}"], numbers[f"plain_{name}"]) for name in ("change", "shift")]
     scales = {name: sum(a >= TRAINED for a in numbers["scales"][name]) for name in trained}
     accuracies = numbers["chunks"]["accuracy"]
     parts = (
         highest["batch_norm"] > highest["plain"],
         scales["batch_norm"] > scales["plain"],
-        all(normed < plain for normed, plain, *both in changes if all(both)),
+        all(normed < plain for pair in moved for normed, plain, at in zip(*pair, both, strict=True) if at),
         accuracies[0] < accuracies[-1] - 0.05,
         numbers["undo_error"] < 1e-5,
     )

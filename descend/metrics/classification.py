@@ -2,6 +2,10 @@
 
     top-k error = 1 − (1/n) Σ_i [y_i is among the k largest of z_i]         k = 1: accuracy = 1 − error
     C[a, b] = number of examples of class a that were called b
+    precision_k = C[k, k] / Σ_a C[a, k]       of what is called k, the share that is k
+    recall_k    = C[k, k] / Σ_b C[k, b]       of what is k, the share that is called k
+    F1_k        = 2 / (1/precision_k + 1/recall_k) = 2 C[k, k] / (Σ_a C[a, k] + Σ_b C[k, b])
+    ECE         = Σ_m (n_m/n) |accuracy_m − confidence_m|        over bins m of the largest probability
 
 Guessing among K classes has top-k error 1 − k/K.
 
@@ -27,3 +31,39 @@ def top_k(logits: Tensor, y: Tensor, k: int) -> Tensor:
 def confusion(predicted: Tensor, y: Tensor, classes: int) -> Tensor:
     """C (classes, classes): rows are the true classes, columns the predicted ones."""
     return torch.bincount(y * classes + predicted, minlength=classes**2).view(classes, classes)
+
+
+def precision_recall_f1(counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Precision, recall and F1 of each class (classes), from the confusion matrix; 0/0 counts as 0."""
+    hits, called, there = counts.diagonal().double(), counts.sum(dim=0), counts.sum(dim=1)
+    return hits / called.clamp(min=1), hits / there.clamp(min=1), 2 * hits / (called + there).clamp(min=1)
+
+
+def macro_f1(counts: Tensor) -> float:
+    """The mean of F1 over the classes that occur or are predicted: a rare class weighs as much as a frequent one."""
+    seen = (counts.sum(dim=0) + counts.sum(dim=1)) > 0
+    return precision_recall_f1(counts)[2][seen].mean().item()
+
+
+def find_macro_f1(predicted: Tensor, y: Tensor) -> float:
+    """The same from the classes themselves, however many there are: predicted (n), y (n)."""
+    classes = 1 + int(torch.cat([predicted, y]).max()) if len(y) else 1
+    called, there = (torch.bincount(k, minlength=classes) for k in (predicted, y))
+    hits, seen = torch.bincount(y[predicted == y], minlength=classes).double(), (called + there) > 0
+    return (2 * hits[seen] / (called + there)[seen]).mean().item()
+
+
+def reliability(p: Tensor, y: Tensor, bins: int = 10) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each bin of the largest probability: number of examples, mean confidence, accuracy (bins)."""
+    sure, called = p.double().max(dim=-1)
+    place = (sure * bins).long().clamp(max=bins - 1)
+    count = torch.bincount(place, minlength=bins)
+    confidence = torch.bincount(place, weights=sure, minlength=bins) / count.clamp(min=1)
+    accuracy = torch.bincount(place, weights=(called == y).double(), minlength=bins) / count.clamp(min=1)
+    return count, confidence, accuracy
+
+
+def expected_calibration_error(p: Tensor, y: Tensor, bins: int = 10) -> float:
+    """ECE: how far confidence is from accuracy, on average; 0 for a model that is right as often as it says."""
+    count, confidence, accuracy = reliability(p, y, bins)
+    return (count * (accuracy - confidence).abs()).sum().item() / max(len(y), 1)

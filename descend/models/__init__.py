@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
+from descend import own_code
 from descend.errors import Mistake, nearest
-from descend.weights.checkpoints import resolve_checkpoint
-from descend.weights.layout import read_json
-from descend.weights.pretrained import Pretrained
+from descend.files import field_or, items, read_json
+from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
+from descend.weights.digests import Damaged, verify_model
+from descend.weights.pretrained import OWN, Pretrained
+
+PRUNED = 5  # times that a checkpoint may be replaced by a better one while it is being opened
 
 
 def names() -> list[str]:
@@ -21,7 +28,11 @@ def model_class(name: str, architecture: str = "") -> type[Pretrained]:
 
     A file with several heads lists them in ARCHITECTURES; without a name it is the one that LAYOUT names.
     """
-    file = import_module(f"{__name__}.{name}")
+    return choose_class(import_module(f"{__name__}.{name}"), architecture)
+
+
+def choose_class(file: ModuleType, architecture: str = "") -> type[Pretrained]:
+    """The model class of a file that is imported."""
     heads: dict[str, type[Pretrained]] = getattr(file, "ARCHITECTURES", {})
     if heads and architecture not in ("", *heads):
         raise Mistake(f"{architecture!r} is not known.{nearest(architecture, heads)} Known: {', '.join(heads)}")
@@ -38,13 +49,57 @@ def config_class(name: str) -> type:
 
 def make_model(config: object) -> Pretrained:
     """A new model, by the file that its config is from."""
-    return model_class(type(config).__module__.rpartition(".")[2])(config)
+    if not is_own(type(config)):
+        return model_class(type(config).__module__.rpartition(".")[2])(config)
+    return own_model_class(type(config))(config)
+
+
+def is_own(config: type) -> bool:
+    """Whether a config is of the user's own module."""
+    return not config.__module__.startswith(f"{__name__}.")
+
+
+def own_model_class(config: type) -> type[Pretrained]:
+    """The model of a config of the user's: the class in the same file that names it, `Config = MyConfig`."""
+    file = sys.modules[config.__module__]
+    classes = [c for c in vars(file).values() if isinstance(c, type) and c.__module__ == file.__name__]
+    found = [c for c in classes if vars(c).get("Config") is config]
+    where = f"{getattr(file, '__file__', None) or file.__name__}"
+    example = f"class MyModel(Pretrained): Config = {config.__name__}"
+    if not found:
+        raise Mistake(f"{where}: no class there is the model of {config.__name__}; write {example}")
+    if len(found) > 1:
+        names = " and ".join(c.__name__ for c in found)
+        raise Mistake(f"{where}: {names} both say Config = {config.__name__}; leave it in one of them")
+    if not issubclass(found[0], Pretrained):
+        module = Pretrained.__module__
+        raise Mistake(
+            f"{where}: {found[0].__name__} must be saved and loaded: from {module} import Pretrained; {example}"
+        )
+    return found[0]
+
+
+def check_own_config(config: object) -> type:
+    """The config that the user names for a model, if it is one: a frozen dataclass whose fields have defaults."""
+    name = getattr(config, "__name__", str(config))
+    if not (isinstance(config, type) and dataclasses.is_dataclass(config)):
+        raise Mistake(f"{name} is not a dataclass; write @dataclass(frozen=True) above the class of the config")
+    if not config.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise Mistake(
+            f"{name} is not frozen, and the values of a recipe must not change; write @dataclass(frozen=True)"
+        )
+    for field in dataclasses.fields(config):
+        if field.init and field.default is field.default_factory is dataclasses.MISSING:
+            raise Mistake(f"{name}: its field {field.name} needs a default, such as {field.name}: int = 64")
+    if is_own(config):
+        own_model_class(config)
+    return config
 
 
 def with_head(config: object, head: str) -> Pretrained:
     """A new model of the config's family with another head: with_head(BertConfig(), "ForTokenClassification")."""
     name = type(config).__module__.rpartition(".")[2]
-    heads: dict[str, type[Pretrained]] = getattr(import_module(f"{__name__}.{name}"), "ARCHITECTURES", {})
+    heads: dict[str, type[Pretrained]] = getattr(sys.modules[type(config).__module__], "ARCHITECTURES", {})
     for architecture, kind in heads.items():
         if architecture.endswith(head):
             return kind(config)
@@ -56,23 +111,52 @@ def model_folder(folder: str | Path, checkpoint: str | int = "best") -> Path:
     return resolve_checkpoint(folder, checkpoint)
 
 
-def load(folder: str | Path, checkpoint: str | int = "best") -> Pretrained:
+def load(folder: str | Path, checkpoint: str | int = "best", code: str | Path | ModuleType | None = None) -> Pretrained:
     """The model in a Hugging Face folder or in a run of descend, in evaluation mode.
 
     Args:
         folder: a model folder (config.json, model.safetensors), or a run's folder.
         checkpoint: of a run: best, last or a step.
+        code: the file or module of a model of your own, where it is not found by its name.
     """
-    folder = model_folder(folder, checkpoint)
-    values = read_json(folder / "config.json")
-    name = str(values.get("model_type", "")).replace("-", "_")
+    own_code.use_code(code)
+    for _ in range(PRUNED):
+        found = model_folder(folder, checkpoint)
+        try:
+            verify_model(found)
+            return _load(found)
+        except Damaged as damage:
+            if found.is_dir():
+                raise Mistake(f"{damage}. {name_way_out(found)}") from None
+        except Mistake:
+            if found.is_dir():
+                raise
+    raise Mistake(f"{folder}: its checkpoints change too quickly; try again")
+
+
+def name_way_out(found: Path) -> str:
+    """What to do about a damaged checkpoint."""
+    run = found.parent.parent
+    others = [str(step_of(name)) for name in checkpoint_names(found.parent) if name != found.name]
+    if others and found.parent.name == "checkpoints":
+        return f"Open another checkpoint (--checkpoint {' or '.join(others)}), or train on: descend resume {run}"
+    return f"Copy the folder again; to take its files as they are, delete {found / CHECKSUMS}"
+
+
+def _load(folder: Path) -> Pretrained:
+    """The model in a folder, by what its config.json says."""
+    path = folder / "config.json"
+    values = read_json(path)
+    if own := field_or(values, OWN, str, "", path):
+        config = own_code.find_own(own, str(path))
+        return own_model_class(check_own_config(config)).from_pretrained(folder)
+    name = field_or(values, "model_type", str, "", path).replace("-", "_")
     if name not in names():
         known = ", ".join(names())
-        raise Mistake(
-            f"{folder / 'config.json'}: model_type {name!r} is unknown.{nearest(name, names())} Known: {known}"
-        )
+        raise Mistake(f"{path}: model_type {name!r} is unknown.{nearest(name, names())} Known: {known}")
+    architectures = items(values, "architectures", str, path) if values.get("architectures") else []
     try:
-        kind = model_class(name, *(values.get("architectures") or [])[:1])
+        kind = model_class(name, *architectures[:1])
     except Mistake as error:
-        raise Mistake(f"{folder / 'config.json'}: architecture {error}") from None
+        raise Mistake(f"{path}: architecture {error}") from None
     return kind.from_pretrained(folder)

@@ -17,6 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -25,10 +26,10 @@ from descend.weights.pretrained import Pretrained
 class ActorCriticConfig:
     """The defaults fit CartPole: 4 observations, 2 actions."""
 
-    observations: int = 4
-    actions: int = 2
-    width: int = 64
-    depth: int = 2
+    observations: Width = 4
+    actions: Width = 2
+    width: Width = 64
+    depth: Depth = 2
 
 
 class Tower(nn.Module):

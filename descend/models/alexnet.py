@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Few, Fraction, Side, SideOrAny, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename
@@ -34,25 +35,25 @@ from descend.weights.rules import rename
 class AlexNetConfig:
     """The defaults are the network of the text; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 224, 224)
+    image: tuple[Side, Side, Side] = (3, 224, 224)
     """Channels, height, width."""
-    classes: int = 1000
-    widths: tuple[int, int, int, int, int] = (64, 192, 384, 256, 256)
+    classes: Width = 1000
+    widths: tuple[Width, Width, Width, Width, Width] = (64, 192, 384, 256, 256)
     """Maps of the five convolutions."""
-    kernel: int = 11
+    kernel: Side = 11
     """Of the first convolution; small images need 3 or 5."""
-    stride: int = 4
+    stride: Side = 4
     """Of the first convolution; small images need 1."""
-    padding: int = 2
+    padding: SideOrAny = 2
     """Of the first convolution."""
-    groups: int = 1
+    groups: Width = 1
     """Of c2, c4 and c5."""
-    neighbours: int = 0
+    neighbours: Few = 0
     """Channels in the response normalization; 0 leaves it out."""
-    grid: int = 6
+    grid: Width = 6
     """Side of the maps that the dense layers see."""
-    hidden: int = 4096
-    dropout: float = 0.5
+    hidden: Width = 4096
+    dropout: Fraction = 0.5
 
     def __post_init__(self) -> None:
         for name in ("image", "widths"):  # lists when read from config.json

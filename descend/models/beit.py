@@ -29,6 +29,7 @@ from descend.nn.drop_path import DropPath, path_rates
 from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.image_tokens import POSITION
 from descend.nn.patches import PatchEmbedding, grid_of
+from descend.ranges import Depth, Finite, Fraction, Length, Share, Side, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -39,19 +40,19 @@ from descend.weights.rules import drop, rename, rename_pair
 class BeitConfig:
     """The configuration of a BEiT; the defaults are those of the published format, Base with patches of 16."""
 
-    vocab: int = 8192
+    vocab: Length = 8192
     """Visual tokens."""
-    channels: int = 3
-    side: int = 224
-    patch: int = 16
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    dropout: float = 0.0
-    drop_path: float = 0.1
-    eps: float = 1e-12
-    scale: float = 0.1
+    channels: Width = 3
+    side: Side = 224
+    patch: Side = 16
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
+    dropout: Fraction = 0.0
+    drop_path: Fraction = 0.1
+    eps: Share = 1e-12
+    scale: Finite = 0.1
     """λ at the start."""
     mask_token: bool = False
     """Adds a mask token: needed to pre-train."""

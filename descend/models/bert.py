@@ -31,6 +31,7 @@ from descend.models._text_heads import (
 )
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.text_embeddings import TextEmbeddings
+from descend.ranges import Depth, Fraction, Length, Share, Token, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -41,18 +42,18 @@ from descend.weights.rules import Rule, drop, rename, rename_pair, tie
 class BertConfig:
     """The configuration of a BERT; the defaults are those of the base size."""
 
-    vocab: int = 30522
-    context: int = 512
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    segments: int = 2
-    dropout: float = 0.1
-    head_dropout: float | None = None
+    vocab: Length = 30522
+    context: Length = 512
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
+    segments: Width = 2
+    dropout: Fraction = 0.1
+    head_dropout: Fraction | None = None
     """Before a classifier; none: the same."""
-    eps: float = 1e-12
-    pad: int = 0
+    eps: Share = 1e-12
+    pad: Token = 0
     """The token that fills up short texts."""
     labels: Labels = field(default_factory=Labels)
     activation: str = "gelu"

@@ -37,6 +37,7 @@ from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.gelu import GELUTanh
 from descend.nn.heads import MaskedHead
 from descend.nn.text_embeddings import TextEmbeddings
+from descend.ranges import Depth, Fraction, Length, Share, Token, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -49,24 +50,24 @@ PAPER_LENGTHS, PAPER_REACH = (1024, 3072, 4096), 1024  # tokens
 class BigBirdConfig:
     """The configuration of a BigBird; the defaults are those of the base size."""
 
-    vocab: int = 50358
-    context: int = 4096
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    segments: int = 2
+    vocab: Length = 50358
+    context: Length = 4096
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
+    segments: Width = 2
     attention: str = "block_sparse"
     """Or "original_full"."""
-    size: int = 64
+    size: Width = 64
     """Tokens in a block."""
-    count: int = 3
+    count: Depth = 3
     """Random blocks that each block sees."""
-    dropout: float = 0.1
-    eps: float = 1e-12
-    pad: int = 0
+    dropout: Fraction = 0.1
+    eps: Share = 1e-12
+    pad: Token = 0
     """The token that fills up short texts."""
-    head_dropout: float | None = None
+    head_dropout: Fraction | None = None
     """Before a classifier; none: the same."""
     labels: Labels = field(default_factory=Labels)
 

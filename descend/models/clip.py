@@ -25,6 +25,7 @@ from descend.models.clip_text_model import ClipTextConfig, ClipTextModel, make_p
 from descend.models.clip_vision_model import SIZES as IMAGES
 from descend.models.clip_vision_model import TINY as TINY_IMAGE
 from descend.models.clip_vision_model import ClipVisionConfig, ClipVisionModel, vision_keys
+from descend.ranges import Finite, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename
@@ -36,9 +37,9 @@ class ClipConfig:
 
     text: ClipTextConfig = field(default_factory=ClipTextConfig)
     image: ClipVisionConfig = field(default_factory=ClipVisionConfig)
-    width: int = 512
+    width: Width = 512
     """Of the joint space."""
-    scale: float = 2.6592
+    scale: Finite = 2.6592
     """s at the start."""
 
     def resize(self, side: int) -> ClipConfig:

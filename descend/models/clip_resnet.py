@@ -13,6 +13,7 @@ Systems: clip
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -22,6 +23,7 @@ from descend.models.clip import Joint
 from descend.models.clip_text_model import TINY as TINY_TEXT
 from descend.models.clip_text_model import ClipTextConfig, text_keys
 from descend.models.resnet_cifar import ResNetCifar, ResNetCifarConfig
+from descend.ranges import Finite, Range, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.rules import rename, subtree
 
@@ -31,16 +33,16 @@ class ClipResNetConfig:
     """The text encoder, the residual network and the space they share."""
 
     text: ClipTextConfig = field(default_factory=ClipTextConfig)
-    channels: int = 3
-    side: int = 32
+    channels: Width = 3
+    side: Side = 32
     """Of the images."""
-    layers: int = 20
+    layers: Annotated[int, Range(int, least=8, most=6002)] = 20
     """Of the residual network, 6n + 2."""
-    maps: int = 16
+    maps: Width = 16
     """Of its first stage; the others have twice and four times as many."""
-    width: int = 64
+    width: Width = 64
     """Of the joint space."""
-    scale: float = 2.6592
+    scale: Finite = 2.6592
     """s at the start."""
 
     def resize(self, side: int) -> ClipResNetConfig:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.gelu import QuickGELU
+from descend.ranges import Depth, Length, Share, Token, Width
 from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, drop, rename, rename_pair
@@ -34,20 +35,20 @@ LEGACY_END = 2
 class ClipTextConfig:
     """The configuration of the text encoder; the defaults are those beside ViT-B."""
 
-    vocab: int = 49408
-    context: int = 77
-    width: int = 512
-    depth: int = 12
-    heads: int = 8
-    hidden: int = 2048
+    vocab: Length = 49408
+    context: Length = 77
+    width: Width = 512
+    depth: Depth = 12
+    heads: Width = 8
+    hidden: Width = 2048
     activation: str = "quick_gelu"
     """quick_gelu or gelu."""
-    eps: float = 1e-5
-    start: int = 49406
-    end: int = 49407
+    eps: Share = 1e-5
+    start: Token = 49406
+    end: Token = 49407
     """The token at which the text's vector is taken."""
-    pad: int = 1
-    projected: int = 512
+    pad: Token = 1
+    projected: Width = 512
     """Of the joint space, where this encoder alone has a projection."""
 
     @classmethod

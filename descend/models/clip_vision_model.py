@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from descend.models.clip_text_model import Encoded, block_keys, make_projection, make_tower
 from descend.nn.patches import PatchEmbedding, grid_of
+from descend.ranges import Depth, Share, Side, Width
 from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, drop, rename, rename_pair
@@ -27,17 +28,17 @@ from descend.weights.rules import Rule, drop, rename, rename_pair
 class ClipVisionConfig:
     """The configuration of the image encoder; the defaults are those of ViT-B/32."""
 
-    channels: int = 3
-    side: int = 224
-    patch: int = 32
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
+    channels: Width = 3
+    side: Side = 224
+    patch: Side = 32
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
     activation: str = "quick_gelu"
     """quick_gelu or gelu."""
-    eps: float = 1e-5
-    projected: int = 512
+    eps: Share = 1e-5
+    projected: Width = 512
     """Of the joint space, where this encoder alone has a projection."""
 
     @classmethod

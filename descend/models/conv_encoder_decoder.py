@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.unet import NORMS, Convs, NormName, start
+from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -26,13 +27,13 @@ from descend.weights.pretrained import Pretrained
 class ConvEncoderDecoderConfig:
     """A recipe takes channels and classes from its data."""
 
-    channels: int = 1
+    channels: Width = 1
     """Of the image."""
-    classes: int = 2
+    classes: Width = 2
     """Channels of the output."""
-    width: int = 64
+    width: Width = 64
     """Channels of the first level, C; each level below has twice as many."""
-    depth: int = 4
+    depth: Depth = 4
     """Levels that are pooled, L."""
     norm: NormName = "none"
     """After each 3×3 convolution: none or batch."""

@@ -26,6 +26,7 @@ from descend.nn.decoding.cached import CachedDecoder, Ends
 from descend.nn.experts import Experts, Router, Routing, SharedExperts
 from descend.nn.gated_mlp import GatedMLP
 from descend.ops.routing import best_groups, gates, top_k
+from descend.ranges import Depth, Few, Length, Positive, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename, stack
@@ -35,27 +36,27 @@ from descend.weights.rules import rename, stack
 class DeepseekV2Config:
     """The configuration of a DeepSeek-V2. `dense` layers come first; `q_rank` None: queries without a latent."""
 
-    vocab: int = 102400
-    context: int = 2048
-    width: int = 4096
-    depth: int = 32
-    heads: int = 32
-    hidden: int = 11008
-    dense: int = 0
-    q_rank: int | None = 1536
-    kv_rank: int = 512
-    plain_size: int = 128
-    turned_size: int = 64
-    value_size: int = 128
-    experts: int = 64
-    active: int = 6
-    shared: int = 2
-    expert_hidden: int = 1407
-    groups: int | None = None
-    active_groups: int | None = None
+    vocab: Length = 102400
+    context: Length = 2048
+    width: Width = 4096
+    depth: Depth = 32
+    heads: Width = 32
+    hidden: Width = 11008
+    dense: Few = 0
+    q_rank: Width | None = 1536
+    kv_rank: Width = 512
+    plain_size: Width = 128
+    turned_size: Width = 64
+    value_size: Width = 128
+    experts: Depth = 64
+    active: Depth = 6
+    shared: Depth = 2
+    expert_hidden: Width = 1407
+    groups: Depth | None = None
+    active_groups: Depth | None = None
     method: str | None = "greedy"
-    scaling: float = 1.0
-    eps: float = 1e-6
+    scaling: Positive = 1.0
+    eps: Share = 1e-6
     rope: Rope = field(default_factory=Rope)
 
 

@@ -22,6 +22,7 @@ from descend.models.deepseek_v2 import DeepseekV2
 from descend.nn.attention.rotary import Rope
 from descend.nn.experts import Router, Routing
 from descend.ops.routing import best_groups
+from descend.ranges import Depth, Few, Length, Positive, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.rules import rename
 
@@ -30,26 +31,26 @@ from descend.weights.rules import rename
 class DeepseekV3Config:
     """The configuration of a DeepSeek-V3; the defaults are the released ones, before the longer context."""
 
-    vocab: int = 129280
-    context: int = 4096
-    width: int = 7168
-    depth: int = 61
-    heads: int = 128
-    hidden: int = 18432
-    dense: int = 3
-    q_rank: int | None = 1536
-    kv_rank: int = 512
-    plain_size: int = 128
-    turned_size: int = 64
-    value_size: int = 128
-    experts: int = 256
-    active: int = 8
-    shared: int = 1
-    expert_hidden: int = 2048
-    groups: int = 8
-    active_groups: int = 4
-    scaling: float = 2.5
-    eps: float = 1e-6
+    vocab: Length = 129280
+    context: Length = 4096
+    width: Width = 7168
+    depth: Depth = 61
+    heads: Width = 128
+    hidden: Width = 18432
+    dense: Few = 3
+    q_rank: Width | None = 1536
+    kv_rank: Width = 512
+    plain_size: Width = 128
+    turned_size: Width = 64
+    value_size: Width = 128
+    experts: Depth = 256
+    active: Depth = 8
+    shared: Depth = 1
+    expert_hidden: Width = 2048
+    groups: Depth = 8
+    active_groups: Depth = 4
+    scaling: Positive = 2.5
+    eps: Share = 1e-6
     rope: Rope = field(default_factory=Rope)
 
 

@@ -30,6 +30,7 @@ from torch.nn import functional as F
 from descend.models.unet import NORMS, Norm, NormName
 from descend.models.vgg import VGG
 from descend.nn.init import he, normal_
+from descend.ranges import Depth, Fraction, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -38,19 +39,19 @@ from descend.weights.pretrained import Pretrained
 class FCNConfig:
     """The defaults are the paper's FCN-8s on VGG-16; a recipe takes channels and classes from its data."""
 
-    channels: int = 3
-    classes: int = 21
-    widths: tuple[int, ...] = (64, 128, 256, 512, 512)
+    channels: Width = 3
+    classes: Width = 21
+    widths: tuple[Width, ...] = (64, 128, 256, 512, 512)
     """Channels of each stage of the backbone; every stage ends in a pool."""
-    convs: tuple[int, ...] = (2, 2, 3, 3, 3)
+    convs: tuple[Depth, ...] = (2, 2, 3, 3, 3)
     """Convolutions of each stage."""
-    hidden: int = 4096
+    hidden: Width = 4096
     """Channels of fc6 and fc7."""
-    kernel: int = 7
+    kernel: Side = 7
     """Side of fc6's kernel."""
-    stride: int = 8
+    stride: Side = 8
     """Pixels of the image in one pixel of the map that is scaled up last: 32, 16 or 8."""
-    dropout: float = 0.5
+    dropout: Fraction = 0.5
     """After fc6 and fc7."""
     norm: NormName = "none"
     """After each 3×3 convolution: none, as in the paper, or batch, to learn from scratch."""

@@ -17,6 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -25,12 +26,12 @@ from descend.weights.pretrained import Pretrained
 class GANConfig:
     """The configuration of both players."""
 
-    latent: int = 2
+    latent: Width = 2
     """Dimensions of the noise."""
-    outputs: int = 2
+    outputs: Width = 2
     """Dimensions of a point."""
-    width: int = 128
-    depth: int = 2
+    width: Width = 128
+    depth: Depth = 2
 
 
 class Generator(Pretrained):

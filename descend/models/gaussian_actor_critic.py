@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.actor_critic import Tower
+from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -23,10 +24,10 @@ from descend.weights.pretrained import Pretrained
 class GaussianActorCriticConfig:
     """`actions` is how many numbers an action has; the defaults fit Pendulum."""
 
-    observations: int = 3
-    actions: int = 1
-    width: int = 64
-    depth: int = 2
+    observations: Width = 3
+    actions: Width = 1
+    width: Width = 64
+    depth: Depth = 2
 
 
 class GaussianActorCritic(Pretrained):

@@ -29,6 +29,7 @@ from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.nn.residual import add_pre_norm
+from descend.ranges import Depth, Fraction, Length, Share, Width
 from descend.theory.residual import residual_layers, residual_scale
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -39,14 +40,14 @@ from descend.weights.rules import drop, rename, tie, transpose
 class GPT2Config:
     """The configuration of a GPT-2; the defaults are the smallest released one."""
 
-    vocab: int = 50257
-    context: int = 1024
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    dropout: float = 0.1
-    eps: float = 1e-5
-    hidden: int | None = None
+    vocab: Length = 50257
+    context: Length = 1024
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    dropout: Fraction = 0.1
+    eps: Share = 1e-5
+    hidden: Width | None = None
     """Of the feed-forward part; none: 4 · width."""
 
 

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.convolution.unit import ConvUnit
+from descend.ranges import Fraction, Positive, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import batch_norm, rename
@@ -46,11 +47,11 @@ POINT, THREE, HALVING = (1, 1, 0), (3, 1, 1), (3, 2, 0)
 class InceptionV3Config:
     """The defaults are the published network; a recipe takes channels and classes from its data."""
 
-    channels: int = 3
-    classes: int = 1000
-    width: float = 1.0
+    channels: Width = 3
+    classes: Width = 1000
+    width: Positive = 1.0
     """Every number of channels is multiplied by it: 1, or sixteenths."""
-    dropout: float = 0.5
+    dropout: Fraction = 0.5
 
     def __post_init__(self) -> None:
         if self.width <= 0 or (16 * self.width) % 1:

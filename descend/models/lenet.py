@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -28,10 +29,10 @@ from descend.weights.pretrained import Pretrained
 class LeNetConfig:
     """The defaults are LeNet-5; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (1, 32, 32)
+    image: tuple[Side, Side, Side] = (1, 32, 32)
     """Channels, height, width."""
-    classes: int = 10
-    kernel: int = 5
+    classes: Width = 10
+    kernel: Side = 5
     """Side of the convolutions' kernels; small images need 3."""
 
     def __post_init__(self) -> None:

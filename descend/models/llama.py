@@ -25,6 +25,7 @@ from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.residual import add_pre_norm
+from descend.ranges import Depth, Length, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, untied
@@ -34,17 +35,17 @@ from descend.weights.rules import drop, rename, untied
 class LlamaConfig:
     """The configuration of a LLaMA; the defaults are those of the first 7B."""
 
-    vocab: int = 32000
-    context: int = 2048
-    width: int = 4096
-    depth: int = 32
-    heads: int = 32
-    kv_heads: int = 32
-    hidden: int = 11008
-    eps: float = 1e-6
+    vocab: Length = 32000
+    context: Length = 2048
+    width: Width = 4096
+    depth: Depth = 32
+    heads: Width = 32
+    kv_heads: Width = 32
+    hidden: Width = 11008
+    eps: Share = 1e-6
     rope: Rope = field(default_factory=Rope)
     tied: bool = False
-    head_size: int | None = None
+    head_size: Width | None = None
     """None: width / heads."""
 
     @property

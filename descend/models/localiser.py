@@ -19,6 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -27,10 +28,10 @@ from descend.weights.pretrained import Pretrained
 class LocaliserConfig:
     """A recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 32, 32)
+    image: tuple[Side, Side, Side] = (3, 32, 32)
     """Channels, height, width."""
-    classes: int = 6
-    widths: tuple[int, ...] = (16, 32, 64)
+    classes: Width = 6
+    widths: tuple[Width, ...] = (16, 32, 64)
     """Maps of each convolution."""
 
     def __post_init__(self) -> None:

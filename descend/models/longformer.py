@@ -34,6 +34,7 @@ from descend.models.roberta import language_keys, positions
 from descend.nn.attention.sliding_window import GlobalWindow, SeparateGlobalWindow
 from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.text_embeddings import TextEmbeddings
+from descend.ranges import Depth, Fraction, Length, Share, Token, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -44,7 +45,7 @@ from descend.weights.rules import rename_pair
 class Windows:
     """Whole windows, two radii wide: one for all layers, or one for each."""
 
-    sizes: tuple[int, ...] = (512,)
+    sizes: tuple[Length, ...] = (512,)
 
     def radii(self, depth: int) -> list[int]:
         """w of every layer."""
@@ -69,20 +70,20 @@ class Windows:
 class LongformerConfig:
     """The configuration of a Longformer; what a file leaves out takes these defaults."""
 
-    vocab: int = 30522
-    context: int = 512
+    vocab: Length = 30522
+    context: Length = 512
     """Rows of the position table: pad + 1 more than the longest text."""
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    segments: int = 2
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
+    segments: Width = 2
     windows: Windows = field(default_factory=Windows)
-    dropout: float = 0.1
-    eps: float = 1e-12
-    pad: int = 1
+    dropout: Fraction = 0.1
+    eps: Share = 1e-12
+    pad: Token = 1
     """The token that fills up short texts."""
-    sep: int = 2
+    sep: Token = 2
     """The token between question and passage."""
     labels: Labels = field(default_factory=Labels)
 

@@ -32,6 +32,7 @@ from descend.models.longformer import (
 )
 from descend.models.roberta import language_keys
 from descend.nn.attention.sliding_window import GlobalWindow
+from descend.ranges import Length
 from descend.weights.pretrained import Pretrained
 
 __all__ = ["TINY_INPUT"]  # tokens and mask, as for the released form
@@ -41,7 +42,7 @@ __all__ = ["TINY_INPUT"]  # tokens and mask, as for the released form
 class LongformerSharedConfig(LongformerConfig):
     """The configuration of a Longformer, and a stride for each layer."""
 
-    strides: tuple[int, ...] = (1,)
+    strides: tuple[Length, ...] = (1,)
     """One for all layers, or one for each."""
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from descend.nn.decoding.stateful import StatefulDecoder, pad_right
 from descend.nn.recurrent.layers import Cell, Recurrent
 from descend.ops.sequences import last
+from descend.ranges import Depth, Fraction, Length, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import subtree
@@ -29,12 +30,12 @@ from descend.weights.rules import subtree
 class RecurrentLMConfig:
     """The configuration of a recurrent language model."""
 
-    vocab: int = 10000
-    context: int = 128
+    vocab: Length = 10000
+    context: Length = 128
     """Tokens in a training window."""
-    width: int = 256
-    depth: int = 1
-    dropout: float = 0.0
+    width: Width = 256
+    depth: Depth = 1
+    dropout: Fraction = 0.0
     cell: Cell = "lstm"
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from descend.nn.decoding.stateful import StatefulDecoder
 from descend.nn.recurrent.state_space import Remembered, Selective
+from descend.ranges import Depth, Length, Share, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename, tie
@@ -32,16 +33,16 @@ SMALLEST, LARGEST, FLOOR = 1e-3, 1e-1, 1e-4  # of Δ at the start
 class MambaConfig:
     """The configuration of a Mamba; the defaults are those of the published format."""
 
-    vocab: int = 50280
-    width: int = 768
-    depth: int = 32
-    state: int = 16
-    expand: int = 2
-    places: int = 4
+    vocab: Length = 50280
+    width: Width = 768
+    depth: Depth = 32
+    state: Width = 16
+    expand: Depth = 2
+    places: Side = 4
     """Of the causal convolution."""
-    rank: int = 48
+    rank: Width = 48
     """Of Δ; the released models have ⌈width/16⌉."""
-    eps: float = 1e-5
+    eps: Share = 1e-5
 
 
 class Block(nn.Module):

@@ -23,6 +23,7 @@ from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.residual import add_pre_norm
+from descend.ranges import Depth, Length, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, untied
@@ -32,16 +33,16 @@ from descend.weights.rules import drop, rename, untied
 class MistralConfig:
     """The configuration of a Mistral; `window` None: every position before."""
 
-    vocab: int = 32000
-    context: int = 131072
-    width: int = 4096
-    depth: int = 32
-    heads: int = 32
-    kv_heads: int = 8
-    head_size: int | None = None
-    hidden: int = 14336
-    window: int | None = 4096
-    eps: float = 1e-6
+    vocab: Length = 32000
+    context: Length = 131072
+    width: Width = 4096
+    depth: Depth = 32
+    heads: Width = 32
+    kv_heads: Width = 8
+    head_size: Width | None = None
+    hidden: Width = 14336
+    window: Length | None = 4096
+    eps: Share = 1e-6
     rope: Rope = field(default_factory=Rope)
     tied: bool = False
 

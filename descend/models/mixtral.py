@@ -22,6 +22,7 @@ from descend.models.mistral import AROUND, ATTENTION, Mistral, MistralConfig
 from descend.models.mistral import LAYOUT as MISTRAL
 from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.experts import Experts, MixtureOfExperts, Router
+from descend.ranges import Depth, Length, Share
 from descend.weights.layout import Layout
 from descend.weights.rules import rename, stack
 
@@ -30,11 +31,11 @@ from descend.weights.rules import rename, stack
 class MixtralConfig(MistralConfig):
     """The configuration of a Mixtral; the defaults are those of the 8x7B."""
 
-    window: int | None = None
-    eps: float = 1e-5
+    window: Length | None = None
+    eps: Share = 1e-5
     rope: Rope = field(default_factory=lambda: Rope(theta=1e6))
-    experts: int = 8
-    active: int = 2
+    experts: Depth = 8
+    active: Depth = 2
 
 
 class Mixtral(Mistral):

@@ -23,6 +23,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -41,9 +42,9 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 class MLPConfig:
     """Widths n_0 = inputs, the hidden ones, n_L = outputs; a recipe takes inputs and outputs from its data."""
 
-    inputs: int = 784
-    hidden: tuple[int, ...] = (300,)
-    outputs: int = 10
+    inputs: Width = 784
+    hidden: tuple[Width, ...] = (300,)
+    outputs: Width = 10
     activations: tuple[Activation, ...] = ("relu",)
     """Of the hidden layers: one name for all, or one for each."""
     head: Activation = "identity"

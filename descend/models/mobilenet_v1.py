@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.convolution.unit import ConvUnit, SameConv2d
+from descend.ranges import Fraction, Positive, Share, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -38,15 +39,15 @@ STRIDES = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1)
 class MobileNetV1Config:
     """The defaults are the published network; a recipe takes channels and labels from its data."""
 
-    channels: int = 3
-    width: float = 1.0
+    channels: Width = 3
+    width: Positive = 1.0
     """Every number of channels is multiplied by it."""
-    least: int = 8
+    least: Width = 8
     """No layer has fewer channels."""
     tf_padding: bool = True
     """Pad as TensorFlow does, else by 1 on every side."""
-    dropout: float = 0.001
-    eps: float = 0.001
+    dropout: Fraction = 0.001
+    eps: Share = 0.001
     labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:

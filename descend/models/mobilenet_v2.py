@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from descend.models.mobilenet_v1 import thousand
 from descend.nn.convolution.unit import ConvUnit, SameConv2d
+from descend.ranges import Fraction, Positive, Share, Side, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -39,21 +40,21 @@ STRIDES = (2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1)
 class MobileNetV2Config:
     """The defaults are the published network; a recipe takes channels and labels from its data."""
 
-    channels: int = 3
-    width: float = 1.0
+    channels: Width = 3
+    width: Positive = 1.0
     """Every number of channels is multiplied by it."""
-    divisor: int = 8
+    divisor: Width = 8
     """Numbers of channels are multiples of it."""
-    least: int = 8
+    least: Width = 8
     """No layer has fewer channels."""
-    expand: float = 6.0
-    output_stride: int = 32
+    expand: Positive = 6.0
+    output_stride: Side = 32
     fine: bool = True
     """Below width 1 the last convolution keeps its 1280 channels."""
     tf_padding: bool = True
     """Pad as TensorFlow does, else evenly on every side."""
-    dropout: float = 0.2
-    eps: float = 0.001
+    dropout: Fraction = 0.2
+    eps: Share = 0.001
     labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from descend.models.vit import IMAGENET, block_keys, unpack_sides
 from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.patches import grid_of, patchify, unpatchify
+from descend.ranges import Fraction, Positive, Share, Side, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -35,22 +36,22 @@ from descend.weights.rules import Rule, batch_norm, rename, rename_pair
 class MobileViTConfig:
     """The configuration of a MobileViT; the defaults are those of the small size."""
 
-    channels: int = 3
-    patch: int = 2
-    widths: tuple[int, ...] = (144, 192, 240)
+    channels: Width = 3
+    patch: Side = 2
+    widths: tuple[Width, ...] = (144, 192, 240)
     """Of the three transformers."""
-    maps: tuple[int, ...] = (16, 32, 64, 96, 128, 160, 640)
+    maps: tuple[Width, ...] = (16, 32, 64, 96, 128, 160, 640)
     """Channels after the stem, the five stages, and the last 1 × 1 convolution."""
-    heads: int = 4
-    ratio: float = 2.0
+    heads: Width = 4
+    ratio: Positive = 2.0
     """Hidden width of the MLPs, in widths."""
-    expand: float = 4.0
+    expand: Positive = 4.0
     """Channels inside an inverted residual, in those of its input."""
-    kernel: int = 3
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    head_dropout: float = 0.1
-    eps: float = 1e-5
+    kernel: Side = 3
+    dropout: Fraction = 0.1
+    attention_dropout: Fraction = 0.0
+    head_dropout: Fraction = 0.1
+    eps: Share = 1e-5
     labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:

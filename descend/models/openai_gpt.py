@@ -25,6 +25,7 @@ from descend.nn.decoding.cached import CachedDecoder, Ends, PostNormBlock
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
 from descend.nn.residual import add_post_norm
+from descend.ranges import Depth, Fraction, Length, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, tie, transpose
@@ -34,13 +35,13 @@ from descend.weights.rules import drop, rename, tie, transpose
 class OpenAIGPTConfig:
     """The configuration of GPT-1, as released."""
 
-    vocab: int = 40478
-    context: int = 512
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    dropout: float = 0.1
-    eps: float = 1e-5
+    vocab: Length = 40478
+    context: Length = 512
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    dropout: Fraction = 0.1
+    eps: Share = 1e-5
 
 
 class Block(nn.Module):

@@ -27,6 +27,7 @@ from descend.nn.attention.rotary import Rope
 from descend.nn.decoding.cached import CachedDecoder, Ends, ParallelBlock
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.residual import add_parallel
+from descend.ranges import Depth, Length, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -37,14 +38,14 @@ ROPE = Rope()
 class PalmConfig:
     """The configuration of a PaLM; the defaults are the smallest published one."""
 
-    vocab: int = 256000
-    context: int = 2048
-    width: int = 4096
-    depth: int = 32
-    heads: int = 16
-    head_size: int = 256
-    hidden: int = 16384
-    eps: float = 1e-6
+    vocab: Length = 256000
+    context: Length = 2048
+    width: Width = 4096
+    depth: Depth = 32
+    heads: Width = 16
+    head_size: Width = 256
+    hidden: Width = 16384
+    eps: Share = 1e-6
 
 
 class Block(nn.Module):

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import ConvNorm, PlainBlock, channels_last, stages
+from descend.ranges import Depth, Side, Width
 from descend.weights.layout import Layout
 
 
@@ -26,12 +27,12 @@ from descend.weights.layout import Layout
 class PlainNetConfig:
     """The defaults are plain-34; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 224, 224)
+    image: tuple[Side, Side, Side] = (3, 224, 224)
     """Channels, height, width."""
-    classes: int = 1000
-    stem: int = 64
-    widths: tuple[int, ...] = (64, 128, 256, 512)
-    depths: tuple[int, ...] = (3, 4, 6, 3)
+    classes: Width = 1000
+    stem: Width = 64
+    widths: tuple[Width, ...] = (64, 128, 256, 512)
+    depths: tuple[Depth, ...] = (3, 4, 6, 3)
     """Pairs of convolutions in each stage."""
 
     def __post_init__(self) -> None:

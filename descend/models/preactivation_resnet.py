@@ -22,6 +22,7 @@ from torch.nn import functional as F
 
 from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import Preactivation, PreactivationBottleneck, channels_last, convolution, stages
+from descend.ranges import Depth, Side, Width
 from descend.weights.layout import Layout
 
 BLOCKS = {"basic": Preactivation, "bottleneck": PreactivationBottleneck}
@@ -31,12 +32,12 @@ BLOCKS = {"basic": Preactivation, "bottleneck": PreactivationBottleneck}
 class PreactivationResNetConfig:
     """The defaults are the 50-layer net; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 224, 224)
+    image: tuple[Side, Side, Side] = (3, 224, 224)
     """Channels, height, width."""
-    classes: int = 1000
-    stem: int = 64
-    widths: tuple[int, ...] = (256, 512, 1024, 2048)
-    depths: tuple[int, ...] = (3, 4, 6, 3)
+    classes: Width = 1000
+    stem: Width = 64
+    widths: tuple[Width, ...] = (256, 512, 1024, 2048)
+    depths: tuple[Depth, ...] = (3, 4, 6, 3)
     block: str = "bottleneck"
     """basic or bottleneck"""
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -22,10 +23,10 @@ from descend.weights.pretrained import Pretrained
 class QNetworkConfig:
     """The defaults fit CartPole: 4 observations, 2 actions."""
 
-    observations: int = 4
-    actions: int = 2
-    width: int = 128
-    depth: int = 2
+    observations: Width = 4
+    actions: Width = 2
+    width: Width = 128
+    depth: Depth = 2
 
 
 class QNetwork(Pretrained):

@@ -27,6 +27,7 @@ from torch.nn import functional as F
 
 from descend.models._image_heads import MeanClassifier
 from descend.nn.convolution.residual import BasicBlock, BottleneckBlock, ConvNorm, channels_last, stages
+from descend.ranges import Depth, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.rules import Rule, batch_norm, rename
@@ -36,11 +37,11 @@ from descend.weights.rules import Rule, batch_norm, rename
 class ResNetConfig:
     """The defaults are those of ResNet-50. A recipe takes channels and labels from its data."""
 
-    channels: int = 3
-    stem: int = 64
-    widths: tuple[int, ...] = (256, 512, 1024, 2048)
+    channels: Width = 3
+    stem: Width = 64
+    widths: tuple[Width, ...] = (256, 512, 1024, 2048)
     """Maps that the stages give; a bottleneck has a quarter of them inside."""
-    depths: tuple[int, ...] = (3, 4, 6, 3)
+    depths: tuple[Depth, ...] = (3, 4, 6, 3)
     block: str = "bottleneck"
     """basic or bottleneck"""
     halve_first: bool = False

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,7 @@ from descend.nn.convolution.residual import (
     stages,
     zero_pad,
 )
+from descend.ranges import Range, Side, Width
 from descend.weights.layout import Layout
 
 BLOCKS: dict[str, Callable[[int, int, int], nn.Module]] = {
@@ -53,12 +55,12 @@ BARE_SUM = (*BARE_STEM, "relu-before-sum")
 class ResNetCifarConfig:
     """The defaults are ResNet-20; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 32, 32)
+    image: tuple[Side, Side, Side] = (3, 32, 32)
     """Channels, height, width."""
-    classes: int = 10
-    layers: int = 20
+    classes: Width = 10
+    layers: Annotated[int, Range(int, least=8, most=6002)] = 20
     """6n + 2: 8, 14, 20, 26, 32, 44, 56, 110, 1202"""
-    width: int = 16
+    width: Width = 16
     """Maps of the first stage; the others have twice and four times as many."""
     block: str = "residual"
     """residual, plain, preactivation, relu-only-preactivation, relu-before-sum or norm-after-sum"""

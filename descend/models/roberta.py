@@ -25,6 +25,7 @@ from descend.models._text_heads import (
 )
 from descend.models.bert import LAYOUT as BERT_LAYOUT
 from descend.models.bert import BertConfig, BertEncoder, encoder_keys
+from descend.ranges import Length, Token
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, rename, rename_pair, tie
 
@@ -34,8 +35,8 @@ class RobertaConfig(BertConfig):
     """The configuration of a RoBERTa; what a file leaves out takes these defaults. `context` counts the rows of the
     position table: pad + 1 more than the longest text."""
 
-    vocab: int = 50265
-    pad: int = 1
+    vocab: Length = 50265
+    pad: Token = 1
 
 
 def positions(tokens: Tensor, pad: int) -> Tensor:

@@ -28,6 +28,7 @@ from descend.nn.decoding.with_source import evaluate_only
 from descend.nn.recurrent.decoders import Carried, Context, Current, EveryStep, FromStart, Previous, Score
 from descend.nn.recurrent.layers import Cell, Recurrent, Summed
 from descend.ops.sequences import real
+from descend.ranges import Depth, Fraction, Length, Token, Whole, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import subtree
@@ -37,17 +38,17 @@ from descend.weights.rules import subtree
 class Seq2SeqConfig:
     """The configuration of a recurrent encoder-decoder."""
 
-    vocab: int = 10000
-    width: int = 256
-    depth: int = 1
-    dropout: float = 0.1
+    vocab: Length = 10000
+    width: Width = 256
+    depth: Depth = 1
+    dropout: Fraction = 0.1
     cell: Cell = "lstm"
     context: Context = "previous"
     score: Score = "additive"
     """For attention only."""
-    pad: int = 0
-    start: int = 0
-    end: int = 1
+    pad: Token = 0
+    start: Whole = 0
+    end: Token = 1
 
 
 Target = FromStart | EveryStep | Current | Previous

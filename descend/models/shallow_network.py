@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.models.mlp import ACTIVATIONS, Activation
+from descend.ranges import Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -25,9 +26,9 @@ from descend.weights.pretrained import Pretrained
 class ShallowNetworkConfig:
     """d inputs, N = width hidden units."""
 
-    inputs: int = 1
-    width: int = 64
-    outputs: int = 1
+    inputs: Width = 1
+    width: Width = 64
+    outputs: Width = 1
     activation: Activation = "tanh"
 
 

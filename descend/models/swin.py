@@ -30,6 +30,7 @@ from descend.nn.attention.shifted_window import ImageWindowAttention
 from descend.nn.drop_path import DropPath, path_rates
 from descend.nn.mlp import MLP
 from descend.nn.patches import PatchEmbedding
+from descend.ranges import Depth, Fraction, Positive, Share, Side, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -40,20 +41,20 @@ from descend.weights.rules import drop, rename, rename_pair
 class SwinConfig:
     """The configuration of a Swin transformer; the defaults are those of Swin-T."""
 
-    channels: int = 3
-    side: int = 224
+    channels: Width = 3
+    side: Side = 224
     """Of the images it was trained on; others work too."""
-    patch: int = 4
-    width: int = 96
+    patch: Side = 4
+    width: Width = 96
     """Channels of the first stage; they double from stage to stage."""
-    depths: tuple[int, ...] = (2, 2, 6, 2)
-    heads: tuple[int, ...] = (3, 6, 12, 24)
-    window: int = 7
-    ratio: float = 4.0
+    depths: tuple[Depth, ...] = (2, 2, 6, 2)
+    heads: tuple[Width, ...] = (3, 6, 12, 24)
+    window: Side = 7
+    ratio: Positive = 4.0
     """Hidden width of the MLP, in widths."""
-    dropout: float = 0.0
-    drop_path: float = 0.1
-    eps: float = 1e-5
+    dropout: Fraction = 0.0
+    drop_path: Fraction = 0.1
+    eps: Share = 1e-5
     labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:

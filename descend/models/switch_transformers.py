@@ -22,6 +22,7 @@ from descend.models.t5 import FIELDS, T5, T5Config, stack_keys, update_values
 from descend.nn.experts import Experts, Routing, dispatch
 from descend.nn.switch import SwitchRouter
 from descend.ops.routing import within_capacity
+from descend.ranges import Depth, Few, Length, NonNegative, Width
 from descend.weights.layout import Layout
 from descend.weights.rules import rename, stack, untied
 
@@ -30,15 +31,15 @@ from descend.weights.rules import rename, stack, untied
 class SwitchTransformersConfig(T5Config):
     """The configuration of a Switch Transformer; the defaults are those of the published format."""
 
-    width: int = 768
-    depth: int = 12
-    decoder_depth: int = 12
-    heads: int = 12
-    sparse: int = 3
-    decoder_sparse: int = 3
-    experts: int = 8
-    capacity: int = 64
-    jitter: float = 0.01
+    width: Width = 768
+    depth: Depth = 12
+    decoder_depth: Depth = 12
+    heads: Width = 12
+    sparse: Few = 3
+    decoder_sparse: Few = 3
+    experts: Depth = 8
+    capacity: Length = 64
+    jitter: NonNegative = 0.01
 
 
 class ReluExperts(nn.Module):

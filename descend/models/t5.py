@@ -34,6 +34,7 @@ from descend.nn.decoding.with_source import ANY_LENGTH, SourceDecoder, Target, e
 from descend.nn.encoder_decoder import DecoderLayer, EncoderLayer, visible
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
+from descend.ranges import Depth, Fraction, Length, Share, Token, Whole, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import Rule, copied, drop, rename, tie
@@ -43,22 +44,22 @@ from descend.weights.rules import Rule, copied, drop, rename, tie
 class T5Config:
     """The configuration of a T5; the defaults are the first Small."""
 
-    vocab: int = 32128
-    width: int = 512
-    depth: int = 6
-    decoder_depth: int = 6
-    heads: int = 8
-    head_size: int = 64
-    hidden: int = 2048
+    vocab: Length = 32128
+    width: Width = 512
+    depth: Depth = 6
+    decoder_depth: Depth = 6
+    heads: Width = 8
+    head_size: Width = 64
+    hidden: Width = 2048
     feed_forward: str = "relu"
     tied: bool = True
-    buckets: int = 32
-    farthest: int = 128
-    dropout: float = 0.1
-    eps: float = 1e-6
-    pad: int = 0
-    start: int = 0
-    end: int = 1
+    buckets: Width = 32
+    farthest: Length = 128
+    dropout: Fraction = 0.1
+    eps: Share = 1e-6
+    pad: Token = 0
+    start: Whole = 0
+    end: Token = 1
 
 
 class Plain(nn.Module):

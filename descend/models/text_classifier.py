@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from descend.nn.recurrent.heads import AttentionPool, EachStep, LastState
 from descend.nn.recurrent.layers import Cell, Concatenated, Recurrent, Summed
+from descend.ranges import Depth, Fraction, Length, Token, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import subtree
@@ -41,18 +42,18 @@ HEADS: dict[str, type[LastState | AttentionPool | EachStep]] = {
 class TextClassifierConfig:
     """The configuration of a text classifier; a recipe takes vocab and classes from its data."""
 
-    vocab: int = 10000
-    classes: int = 2
-    embedding: int = 128
-    width: int = 128
-    depth: int = 1
-    dropout: float = 0.5
-    missing: float = 0.0
+    vocab: Length = 10000
+    classes: Width = 2
+    embedding: Width = 128
+    width: Width = 128
+    depth: Depth = 1
+    dropout: Fraction = 0.5
+    missing: Fraction = 0.0
     """Word dropout: share of a text's words whose vectors are set to 0 in training."""
     cell: Cell = "lstm"
     direction: Literal["forward", "concatenated", "summed"] = "summed"
     head: Literal["last", "attention", "each"] = "attention"
-    pad: int = 0
+    pad: Token = 0
 
     def __post_init__(self) -> None:
         for name, known in (("direction", DIRECTIONS), ("head", HEADS)):

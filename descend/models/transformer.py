@@ -39,6 +39,7 @@ from descend.nn.encoder import Encoder, EncoderBlock
 from descend.nn.encoder_decoder import DecoderLayer, visible
 from descend.nn.mlp import MLP
 from descend.ops.attention.positions import sinusoidal
+from descend.ranges import Depth, Fraction, Length, Share, Token, Whole, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -49,19 +50,19 @@ TIED = ("all", "embeddings", "none")
 class TransformerConfig:
     """The configuration of a Transformer; the defaults are the base model's, with DLN's vocabulary."""
 
-    vocab: int = 32000
-    width: int = 512
-    depth: int = 6
-    heads: int = 8
-    hidden: int = 2048
-    dropout: float = 0.1
-    eps: float = 1e-6
+    vocab: Length = 32000
+    width: Width = 512
+    depth: Depth = 6
+    heads: Width = 8
+    hidden: Width = 2048
+    dropout: Fraction = 0.1
+    eps: Share = 1e-6
     tied: str = "all"
     attention_bias: bool = True
     head_bias: bool = False
-    pad: int = 0
-    start: int = 0
-    end: int = 1
+    pad: Token = 0
+    start: Whole = 0
+    end: Token = 1
 
 
 def decoder_block(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Depth, Fraction, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -32,18 +33,18 @@ from descend.weights.pretrained import Pretrained
 class TypicalCNNConfig:
     """The defaults are the ConvNetJS network; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 32, 32)
+    image: tuple[Side, Side, Side] = (3, 32, 32)
     """Channels, height, width."""
-    classes: int = 10
-    widths: tuple[int, ...] = (16, 20, 20)
+    classes: Width = 10
+    widths: tuple[Width, ...] = (16, 20, 20)
     """Filters of the convolutions of each block."""
-    convs: int = 1
+    convs: Depth = 1
     """Convolutions in a block, before its pool."""
-    kernel: int = 5
+    kernel: Side = 5
     """Side of the kernels, an odd number."""
-    hidden: tuple[int, ...] = ()
+    hidden: tuple[Width, ...] = ()
     """Units of the dense layers before the last."""
-    dropout: float = 0.0
+    dropout: Fraction = 0.0
     """Before each dense layer."""
 
     def __post_init__(self) -> None:

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
 from descend.nn.init import he, normal_
+from descend.ranges import Depth, Fraction, Range, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -42,18 +43,18 @@ NORMS: dict[NormName, Norm] = {"none": nn.Identity, "batch": nn.BatchNorm2d}
 class UNetConfig:
     """The defaults are the paper's; a recipe takes channels and classes from its data."""
 
-    channels: int = 1
+    channels: Width = 1
     """Of the image."""
-    classes: int = 2
-    width: int = 64
+    classes: Width = 2
+    width: Width = 64
     """Channels of the first level, C; each level below has twice as many."""
-    depth: int = 4
+    depth: Depth = 4
     """Levels that are pooled, L."""
-    padding: int = 0
+    padding: Annotated[int, Range(int, least=0, most=1)] = 0
     """Of the 3×3 convolutions: 0 shrinks the map, 1 keeps its size."""
     norm: NormName = "none"
     """After each 3×3 convolution: none, as in the paper, or batch."""
-    dropout: float = 0.0
+    dropout: Fraction = 0.0
     """Dropout rate at the bottom; the paper uses dropout without giving a rate."""
 
     def __post_init__(self) -> None:

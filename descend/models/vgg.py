@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Depth, Fraction, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import rename
@@ -33,17 +34,17 @@ from descend.weights.rules import rename
 class VGGConfig:
     """The defaults are VGG-16; a recipe takes image and classes from its data."""
 
-    image: tuple[int, int, int] = (3, 224, 224)
+    image: tuple[Side, Side, Side] = (3, 224, 224)
     """Channels, height, width."""
-    classes: int = 1000
-    convs: tuple[int, ...] = (2, 2, 3, 3, 3)
+    classes: Width = 1000
+    convs: tuple[Depth, ...] = (2, 2, 3, 3, 3)
     """Convolutions of each block."""
-    widths: tuple[int, ...] = (64, 128, 256, 512, 512)
+    widths: tuple[Width, ...] = (64, 128, 256, 512, 512)
     """Maps of each block."""
-    grid: int = 7
+    grid: Width = 7
     """Side of the maps that the dense layers see; others are averaged to it."""
-    hidden: int = 4096
-    dropout: float = 0.5
+    hidden: Width = 4096
+    dropout: Fraction = 0.5
 
     def __post_init__(self) -> None:
         for name in ("image", "convs", "widths"):  # lists when read from config.json

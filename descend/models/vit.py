@@ -29,6 +29,7 @@ from descend.nn.encoder import Encoder, PreNormBlock
 from descend.nn.heads import Pooler
 from descend.nn.image_tokens import ImageTokens
 from descend.nn.init import lecun, normal_, uniform_, xavier
+from descend.ranges import Depth, Fraction, Share, Side, Width
 from descend.weights.labels import Labels
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -39,16 +40,16 @@ from descend.weights.rules import Rule, rename, rename_pair
 class ViTConfig:
     """The configuration of a ViT; the defaults are those of Base with patches of 16."""
 
-    channels: int = 3
-    side: int = 224
+    channels: Width = 3
+    side: Side = 224
     """Of the square images, in pixels."""
-    patch: int = 16
-    width: int = 768
-    depth: int = 12
-    heads: int = 12
-    hidden: int = 3072
-    dropout: float = 0.0
-    eps: float = 1e-12
+    patch: Side = 16
+    width: Width = 768
+    depth: Depth = 12
+    heads: Width = 12
+    hidden: Width = 3072
+    dropout: Fraction = 0.0
+    eps: Share = 1e-12
     labels: Labels = field(default_factory=Labels)
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from descend.ranges import Length, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -33,8 +34,8 @@ START = 0.1  # width of the initial values
 class WordVectorsConfig:
     """V words, d numbers each; a recipe takes V from its data."""
 
-    vocab: int = 10_000
-    width: int = 100
+    vocab: Length = 10_000
+    width: Width = 100
 
 
 class SkipGram(Pretrained):

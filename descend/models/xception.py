@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.convolution.unit import ConvUnit
+from descend.ranges import Depth, Fraction, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -32,15 +33,15 @@ from descend.weights.pretrained import Pretrained
 class XceptionConfig:
     """The defaults are the published network; a recipe takes channels and classes from its data."""
 
-    channels: int = 3
-    classes: int = 1000
-    stem: tuple[int, int] = (32, 64)
+    channels: Width = 3
+    classes: Width = 1000
+    stem: tuple[Width, Width] = (32, 64)
     """Of the two plain convolutions."""
-    entry: tuple[int, ...] = (128, 256, 728)
-    middle: int = 8
+    entry: tuple[Width, ...] = (128, 256, 728)
+    middle: Depth = 8
     """Blocks of the middle."""
-    exit: tuple[int, int, int] = (1024, 1536, 2048)
-    dropout: float = 0.5
+    exit: tuple[Width, Width, Width] = (1024, 1536, 2048)
+    dropout: Fraction = 0.5
 
     def __post_init__(self) -> None:
         for name in ("stem", "entry", "exit"):  # lists when read from config.json

@@ -25,6 +25,12 @@ import torch
 from torch import Tensor, nn
 
 
+def dropout(h: Tensor, p: float = 0.5) -> Tensor:
+    """Inverted dropout in training; at test h is left as it is."""
+    m = torch.empty_like(h).bernoulli_(1 - p)
+    return m * h / (1 - p)
+
+
 def drop(h: Tensor, m: Tensor) -> Tensor:
     """m ⊙ h"""
     return m * h

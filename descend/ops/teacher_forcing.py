@@ -21,9 +21,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
+
+from descend.ranges import Between, Count, Range, Share
 
 
 def shift_right(y: Tensor, start: int) -> Tensor:
@@ -40,9 +43,9 @@ def mix_tokens(y: Tensor, own: Tensor, start: int, true: Tensor) -> Tensor:
 class LinearDecay:
     """p = max(floor, 1 − t / T)"""
 
-    steps: int = 1000
+    steps: Count = 1000
     """T: when the floor would be 0."""
-    floor: float = 0.0
+    floor: Share = 0.0
 
     def __call__(self, t: int) -> float:
         return max(self.floor, 1 - t / self.steps)
@@ -52,7 +55,7 @@ class LinearDecay:
 class ExponentialDecay:
     """p = k^t"""
 
-    k: float = 0.999
+    k: Between = 0.999
 
     def __call__(self, t: int) -> float:
         return float(self.k**t)
@@ -62,7 +65,7 @@ class ExponentialDecay:
 class InverseSigmoidDecay:
     """p = k / (k + exp(t / k)): near 1 until about t = k log k, then it falls."""
 
-    k: float = 100.0
+    k: Annotated[float, Range(float, least=1)] = 100.0
 
     def __call__(self, t: int) -> float:
         return self.k / (self.k + math.exp(min(t / self.k, 700.0)))

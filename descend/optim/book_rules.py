@@ -14,15 +14,16 @@ from torch.optim import Optimizer
 
 from descend.optim import adaptive, averaging, conjugate, gains, hessian_free, lion, momentum, subgradient, window
 from descend.optim.rules import SGD, group_by_decay, list_trained
+from descend.ranges import Depth, Fraction, NonNegative, Rate, Share, Whole
 
 
 @dataclass(frozen=True)
 class HeavyBall:
     """Momentum with the learning rate inside the velocity."""
 
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return momentum.HeavyBall(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
@@ -32,9 +33,9 @@ class HeavyBall:
 class Nesterov:
     """Nesterov momentum with the gradient at the look-ahead point."""
 
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return momentum.Nesterov(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
@@ -44,10 +45,10 @@ class Nesterov:
 class IterateAveraging:
     """The average of the iterates of SGD; evaluation and checkpoints see the average."""
 
-    lr: float = 0.1
-    start: int = 0
+    lr: Rate = 0.1
+    start: Whole = 0
     """Steps before the average begins."""
-    weight_decay: float = 0.0
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return averaging.IterateAveraging(SGD(self.lr, 0.0, self.weight_decay).build(module), self.start)
@@ -57,8 +58,8 @@ class IterateAveraging:
 class Subgradient:
     """Steps α / √k."""
 
-    lr: float = 0.1
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return subgradient.Subgradient(group_by_decay(module, self.weight_decay), self.lr)
@@ -68,9 +69,9 @@ class Subgradient:
 class GradientWindow:
     """The mean of the last K gradients."""
 
-    lr: float = 0.1
-    window: int = 4
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    window: Depth = 4
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return window.GradientWindow(group_by_decay(module, self.weight_decay), self.lr, self.window)
@@ -80,8 +81,8 @@ class GradientWindow:
 class LocalGains:
     """A gain for every weight, from the signs of consecutive gradients."""
 
-    lr: float = 0.1
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return gains.LocalGains(group_by_decay(module, self.weight_decay), self.lr)
@@ -91,9 +92,9 @@ class LocalGains:
 class VelocityGains:
     """A gain for every weight, from the signs of gradient and velocity."""
 
-    lr: float = 0.01
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    lr: Rate = 0.01
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return gains.VelocityGains(group_by_decay(module, self.weight_decay), self.lr, self.momentum)
@@ -103,7 +104,7 @@ class VelocityGains:
 class PlainRprop:
     """Rprop that moves at every step."""
 
-    lr: float = 0.01
+    lr: Rate = 0.01
     """The first step size."""
 
     def build(self, module: nn.Module) -> Optimizer:
@@ -114,10 +115,10 @@ class PlainRprop:
 class RMSPropInside:
     """RMSProp with ε inside the root."""
 
-    lr: float = 0.01
-    gamma: float = 0.9
-    eps: float = 1e-8
-    weight_decay: float = 0.0
+    lr: Rate = 0.01
+    gamma: Share = 0.9
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return adaptive.RMSPropInside(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
@@ -127,9 +128,9 @@ class RMSPropInside:
 class AdagradInside:
     """Adagrad with ε inside the root."""
 
-    lr: float = 0.01
-    eps: float = 1e-8
-    weight_decay: float = 0.0
+    lr: Rate = 0.01
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return adaptive.AdagradInside(group_by_decay(module, self.weight_decay), self.lr, self.eps)
@@ -139,10 +140,10 @@ class AdagradInside:
 class AdamInside:
     """Adam and AdamW with ε inside the root (MF)."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
+    lr: Rate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return adaptive.AdamInside(group_by_decay(module, self.weight_decay), self.lr, self.betas, self.eps)
@@ -152,9 +153,9 @@ class AdamInside:
 class Lion:
     """The sign of an interpolated momentum; take a third to a tenth of Adam's rate."""
 
-    lr: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.99)
-    weight_decay: float = 0.1
+    lr: Rate = 1e-4
+    betas: tuple[Fraction, Fraction] = (0.9, 0.99)
+    weight_decay: NonNegative = 0.1
 
     def build(self, module: nn.Module) -> Optimizer:
         return lion.Lion(group_by_decay(module, self.weight_decay), self.lr, self.betas)
@@ -164,9 +165,9 @@ class Lion:
 class FletcherReeves:
     """Non-linear conjugate gradients."""
 
-    lr: float = 1.0
+    lr: Rate = 1.0
     """Length of the very first trial step."""
-    inner: int = 10
+    inner: Depth = 10
     """Line searches in one step."""
 
     def build(self, module: nn.Module) -> Optimizer:
@@ -177,9 +178,9 @@ class FletcherReeves:
 class PolakRibiere:
     """Non-linear conjugate gradients that forget by themselves."""
 
-    lr: float = 1.0
+    lr: Rate = 1.0
     """Length of the very first trial step."""
-    inner: int = 10
+    inner: Depth = 10
     """Line searches in one step."""
 
     def build(self, module: nn.Module) -> Optimizer:
@@ -190,10 +191,10 @@ class PolakRibiere:
 class HessianFree:
     """Hessian-free steps with products from differences of the gradient."""
 
-    lr: float = 1.0
-    damping: float = 1.0
+    lr: Rate = 1.0
+    damping: NonNegative = 1.0
     """λ at first; it adapts."""
-    inner: int = 20
+    inner: Depth = 20
     """Conjugate-gradient steps at most; each costs two gradients."""
 
     def build(self, module: nn.Module) -> Optimizer:

@@ -18,14 +18,16 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 
+from descend.ranges import NonNegative, Whole
+
 
 @dataclass(frozen=True)
 class Part:
     """The parameters whose names begin with `name`; an empty name stands for all others."""
 
     name: str
-    rate: float = 1.0
-    begins: int = 0
+    rate: NonNegative = 1.0
+    begins: Whole = 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class ByPart:
 
     rule: Any
     parts: tuple[Part, ...]
+
+    @property
+    def thaws(self) -> bool:
+        """Whether a part begins later than the others."""
+        return any(part.begins for part in self.parts)
 
     def build(self, module: nn.Module) -> Optimizer:
         optimizer: Optimizer = self.rule.build(module)

@@ -21,9 +21,14 @@ from torch.distributed.tensor import DTensor
 def clip_norm(parameters: Iterable[Tensor], tau: float) -> Tensor:
     """Scale the gradients in place so that their global norm is at most τ; return the norm before."""
     grads, norm = gradients(parameters)
+    shrink(grads, norm, tau)
+    return norm
+
+
+def shrink(grads: list[Tensor], norm: Tensor, tau: float) -> None:
+    """g ← g · min(1, τ / ‖g‖), in place, with the norm that is known already."""
     if grads:
         torch._foreach_mul_(grads, (tau / norm).clamp(max=1.0))
-    return norm
 
 
 def clip_value(parameters: Iterable[Tensor], tau: float) -> Tensor:
@@ -37,5 +42,9 @@ def clip_value(parameters: Iterable[Tensor], tau: float) -> Tensor:
 def gradients(parameters: Iterable[Tensor]) -> tuple[list[Tensor], Tensor]:
     """The gradients that there are, and their global norm."""
     grads = [p.grad for p in parameters if p.grad is not None]
-    norm = torch.nn.utils.get_total_norm(grads)
-    return grads, norm.full_tensor() if isinstance(norm, DTensor) else norm
+    shards = [g for g in grads if isinstance(g, DTensor)]
+    if not shards:
+        return grads, torch.nn.utils.get_total_norm(grads)
+    sharded = torch.nn.utils.get_total_norm(shards)
+    whole = torch.nn.utils.get_total_norm([g for g in grads if not isinstance(g, DTensor)])
+    return grads, torch.hypot(sharded.full_tensor() if isinstance(sharded, DTensor) else sharded, whole)

@@ -34,7 +34,7 @@ class Flat(Optimizer):
             raise Mistake(f"{type(self).__name__} sees all parameters as one vector: give it one group")
         check(self.param_groups[0])
         if any(isinstance(p, DTensor) for p in self.params):
-            raise Mistake(f"{type(self).__name__} does not work on sharded parameters; train with parallel = ddp")
+            raise Mistake(f"{type(self).__name__} does not work on sharded parameters; train with --parallel ddp")
 
     @property
     def params(self) -> list[Tensor]:

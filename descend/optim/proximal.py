@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.optim.rules import group_by_decay
+from descend.ranges import Rate, Share
 
 
 def soft_threshold(z: Tensor, a: float | Tensor) -> Tensor:
@@ -63,9 +64,9 @@ class ProximalSGD(torch.optim.Optimizer):
 class ProximalGradient:
     """Gradient descent with the elastic net's proximal step on matrices; alpha 1 is L1, and gives exact zeros."""
 
-    lr: float = 0.1
-    lam: float = 1e-3
-    alpha: float = 1.0
+    lr: Rate = 0.1
+    lam: Share = 1e-3
+    alpha: Share = 1.0
 
     def build(self, module: nn.Module) -> torch.optim.Optimizer:
         groups = [{"params": g["params"], "lam": g["weight_decay"]} for g in group_by_decay(module, self.lam)]

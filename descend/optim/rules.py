@@ -28,6 +28,9 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
+from descend.errors import Mistake
+from descend.ranges import Depth, Fraction, NonNegative, Positive, Rate, Share
+
 
 def list_trained(module: nn.Module) -> list[nn.Parameter]:
     """The parameters that take gradients."""
@@ -44,6 +47,13 @@ def group_by_decay(module: nn.Module, weight_decay: float) -> list[dict[str, Any
     return [group for group in groups if group["params"]]
 
 
+def list_whole(module: nn.Module, rule: object) -> list[nn.Parameter]:
+    """The parameters that take gradients, for a rule that cannot work on shards of them."""
+    if any(isinstance(p, DTensor) for p in module.parameters()):
+        raise Mistake(f"{type(rule).__name__} does not work on sharded parameters; train with --parallel ddp")
+    return list_trained(module)
+
+
 def _can_fuse(parameters: Iterable[torch.Tensor]) -> bool:
     """One kernel for the whole update, where torch has it (not for sharded tensors)."""
     return all(p.is_floating_point() and not isinstance(p, DTensor) for p in parameters)
@@ -53,9 +63,9 @@ def _can_fuse(parameters: Iterable[torch.Tensor]) -> bool:
 class SGD:
     """Stochastic gradient descent with momentum."""
 
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         groups = group_by_decay(module, self.weight_decay)
@@ -66,9 +76,9 @@ class SGD:
 class ShiftedNesterov:
     """Nesterov momentum without a second point: the parameters are the look-ahead point."""
 
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
+    lr: Rate = 0.1
+    momentum: Fraction = 0.9
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         groups, fused = group_by_decay(module, self.weight_decay), _can_fuse(module.parameters())
@@ -79,10 +89,10 @@ class ShiftedNesterov:
 class RMSprop:
     """RMSProp with ε outside the root."""
 
-    lr: float = 0.01
-    gamma: float = 0.9
-    eps: float = 1e-8
-    weight_decay: float = 0.0
+    lr: Rate = 0.01
+    gamma: Share = 0.9
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.RMSprop(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
@@ -92,9 +102,9 @@ class RMSprop:
 class Adagrad:
     """Adagrad with ε outside the root."""
 
-    lr: float = 0.01
-    eps: float = 1e-10
-    weight_decay: float = 0.0
+    lr: Rate = 0.01
+    eps: Share = 1e-10
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.Adagrad(group_by_decay(module, self.weight_decay), self.lr, eps=self.eps)
@@ -104,10 +114,10 @@ class Adagrad:
 class Adadelta:
     """Adadelta; the text prints neither γ nor ε."""
 
-    lr: float = 1.0
-    gamma: float = 0.95
-    eps: float = 1e-6
-    weight_decay: float = 0.0
+    lr: Rate = 1.0
+    gamma: Share = 0.95
+    eps: Share = 1e-6
+    weight_decay: NonNegative = 0.0
 
     def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.Adadelta(group_by_decay(module, self.weight_decay), self.lr, self.gamma, self.eps)
@@ -117,22 +127,22 @@ class Adadelta:
 class Rprop:
     """Rprop of the paper, for full batches."""
 
-    lr: float = 0.01
+    lr: Rate = 0.01
     """The first step size."""
-    etas: tuple[float, float] = (0.5, 1.2)
-    steps: tuple[float, float] = (1e-6, 50.0)
+    etas: tuple[Positive, Positive] = (0.5, 1.2)
+    steps: tuple[Positive, Positive] = (1e-6, 50.0)
 
     def build(self, module: nn.Module) -> Optimizer:
-        return torch.optim.Rprop(list_trained(module), self.lr, self.etas, self.steps)
+        return torch.optim.Rprop(list_whole(module, self), self.lr, self.etas, self.steps)
 
 
 @dataclass(frozen=True)
 class Adam:
     """Adam, without decay."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
+    lr: Rate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Share = 1e-8
 
     def build(self, module: nn.Module) -> Optimizer:
         params = list_trained(module)
@@ -143,10 +153,10 @@ class Adam:
 class AdamL2:
     """Adam with the decay in the gradient."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
+    lr: Rate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.01
 
     def build(self, module: nn.Module) -> Optimizer:
         groups = group_by_decay(module, self.weight_decay)
@@ -157,10 +167,10 @@ class AdamL2:
 class AdamW:
     """Adam with decoupled weight decay."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
+    lr: Rate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 0.01
 
     def build(self, module: nn.Module) -> Optimizer:
         groups = group_by_decay(module, self.weight_decay)
@@ -171,10 +181,10 @@ class AdamW:
 class UnscaledAdamW:
     """AdamW whose decay is λ, not η λ; a schedule scales both. It is AdamW with λ / α."""
 
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 1e-5
+    lr: Rate = 1e-3
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Share = 1e-8
+    weight_decay: NonNegative = 1e-5
 
     def build(self, module: nn.Module) -> Optimizer:
         return AdamW(self.lr, self.betas, self.eps, self.weight_decay / self.lr).build(module)
@@ -182,16 +192,20 @@ class UnscaledAdamW:
 
 @dataclass(frozen=True)
 class LBFGS:
-    """Limited-memory BFGS; each step evaluates the loss several times, so use it on the whole data."""
+    """Limited-memory BFGS; each step evaluates the loss several times, so use it on the whole data.
 
-    lr: float = 1.0
-    inner: int = 20
+    Its line search decides by comparing losses. In float32 the last digit, and with it the number of threads, processes
+    and micro-batches, can decide otherwise and lead along another path, as good as the first.
+    """
+
+    lr: Rate = 1.0
+    inner: Depth = 20
     """Iterations in one step."""
-    history: int = 10
+    history: Depth = 10
 
     def build(self, module: nn.Module) -> Optimizer:
         return torch.optim.LBFGS(
-            list_trained(module),
+            list_whole(module, self),
             self.lr,
             max_iter=self.inner,
             history_size=self.history,

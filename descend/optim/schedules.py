@@ -31,6 +31,7 @@ from typing import Any
 import torch
 
 from descend.errors import Mistake
+from descend.ranges import Between, Count, Fraction, Positive, PositiveShare, Share, Whole, Width, check
 
 
 def linear_warmup(t: float, warmup: float, start: float = 0.0, peak: float = 1.0) -> float:
@@ -102,7 +103,7 @@ def warm_up(step: int, steps: int, warmup: int, decay: Callable[[int, int], floa
 class Constant:
     """Full rate, after the warmup."""
 
-    warmup: int = 0
+    warmup: Whole = 0
     """Steps of linear warmup."""
 
     def __call__(self, step: int, steps: int) -> float:
@@ -113,9 +114,9 @@ class Constant:
 class Cosine:
     """Warmup, then half a cosine down to the floor; continuous where they meet."""
 
-    warmup: int = 0
+    warmup: Whole = 0
     """Steps of linear warmup."""
-    floor: float = 0.1
+    floor: Share = 0.1
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
@@ -126,9 +127,9 @@ class Cosine:
 class Linear:
     """Warmup, then a straight line down to the floor."""
 
-    warmup: int = 0
+    warmup: Whole = 0
     """Steps of linear warmup."""
-    floor: float = 0.0
+    floor: Share = 0.0
     """Last rate as a share of the first."""
 
     def __call__(self, step: int, steps: int) -> float:
@@ -139,11 +140,11 @@ class Linear:
 class Polynomial:
     """(1 + t)^−α: the decay of stochastic approximation."""
 
-    alpha: float = 0.5
+    alpha: PositiveShare = 0.5
     """Power, above 0 and at most 1."""
 
     def __post_init__(self) -> None:
-        require("alpha", self.alpha, 0 < self.alpha <= 1, "above 0 and at most 1")
+        check(self, "schedule")
 
     def __call__(self, step: int, steps: int) -> float:
         return polynomial(step, self.alpha)
@@ -153,11 +154,11 @@ class Polynomial:
 class Exponential:
     """e^−λt: every step by the same ratio."""
 
-    decay: float = 1e-3
+    decay: Positive = 1e-3
     """λ, for one step."""
 
     def __post_init__(self) -> None:
-        require("decay", self.decay, self.decay > 0, "above 0")
+        check(self, "schedule")
 
     def __call__(self, step: int, steps: int) -> float:
         return exponential(step, self.decay)
@@ -167,14 +168,13 @@ class Exponential:
 class Step:
     """Multiplied by γ after every period."""
 
-    period: int = 1000
+    period: Count = 1000
     """Steps between two cuts."""
-    gamma: float = 0.1
+    gamma: Between = 0.1
     """What a cut multiplies with."""
 
     def __post_init__(self) -> None:
-        require("period", self.period, self.period >= 1, "at least 1")
-        require("gamma", self.gamma, 0 < self.gamma < 1, "between 0 and 1")
+        check(self, "schedule")
 
     def __call__(self, step: int, steps: int) -> float:
         return step_decay(step, self.period, self.gamma)
@@ -184,18 +184,20 @@ class Step:
 class WarmRestarts:
     """A cosine in each period, each from a lower peak."""
 
-    periods: tuple[int, ...] = (1000,)
+    periods: tuple[Count, ...] = (1000,)
     """Steps of each period; the last is repeated."""
-    gamma: float = 1.0
+    gamma: PositiveShare = 1.0
     """What each restart multiplies the peak with."""
-    floor: float = 0.0
+    floor: Fraction = 0.0
     """Lowest rate as a share of the first."""
 
     def __post_init__(self) -> None:
-        require("periods", self.periods, bool(self.periods) and min(self.periods) >= 1, "one or more, each at least 1")
-        require("gamma", self.gamma, 0 < self.gamma <= 1, "above 0 and at most 1")
+        check(self, "schedule")
+        if not self.periods:
+            raise Mistake("--schedule.periods: give one or more")
         lowest = self.gamma ** (len(self.periods) - 1)
-        require("floor", self.floor, 0 <= self.floor < lowest, f"below the last period's peak {lowest:.3g}")
+        if not self.floor < lowest:
+            raise Mistake(f"--schedule.floor {self.floor}: must be below the last period's peak {lowest:.3g}")
 
     def __call__(self, step: int, steps: int) -> float:
         return warm_restarts(step, self.periods, self.gamma, floor=self.floor)
@@ -205,14 +207,13 @@ class WarmRestarts:
 class Noam:
     """Inverse square root after a linear warmup. The factor is the rate itself: give the optimizer lr = 1."""
 
-    width: int = 512
+    width: Width = 512
     """d of the model."""
-    warmup: int = 4000
+    warmup: Count = 4000
     """Step of the peak."""
 
     def __post_init__(self) -> None:
-        require("width", self.width, self.width >= 1, "at least 1")
-        require("warmup", self.warmup, self.warmup >= 1, "at least 1")
+        check(self, "schedule")
 
     def __call__(self, step: int, steps: int) -> float:
         return noam(step + 1, self.width, self.warmup)
@@ -222,12 +223,12 @@ class Noam:
 class Warmup:
     """A linear warmup before any other schedule."""
 
-    warmup: int = 100
+    warmup: Whole = 100
     """Steps of linear warmup."""
     around: Any = field(default_factory=Constant)
 
     def __post_init__(self) -> None:
-        require("warmup", self.warmup, self.warmup >= 0, "0 or more")
+        check(self, "schedule")
         if isinstance(self.around, Plateau):
             raise Mistake("Plateau must be the outermost schedule: Plateau(around=Warmup(...))")
 
@@ -248,18 +249,16 @@ class Watch:
 class Plateau:
     """Any schedule, lowered each time that the watched score stops improving."""
 
-    factor: float = 0.1
+    factor: Between = 0.1
     """What a cut multiplies with."""
-    patience: int = 3
+    patience: Count = 3
     """Evaluations without improvement before a cut (torch counts one less)."""
-    floor: float = 0.0
+    floor: Fraction = 0.0
     """Lowest product of the cuts."""
     around: Any = field(default_factory=Constant)
 
     def __post_init__(self) -> None:
-        require("factor", self.factor, 0 < self.factor < 1, "between 0 and 1")
-        require("patience", self.patience, self.patience >= 1, "at least 1")
-        require("floor", self.floor, 0 <= self.floor < 1, "0 or more, and below 1")
+        check(self, "schedule")
         if isinstance(self.around, Plateau):
             raise Mistake("a Plateau cannot contain another Plateau: give only one")
 
@@ -274,8 +273,3 @@ class Plateau:
         if watch.stale + 1 < self.patience:
             return Watch(watch.best, watch.stale + 1, watch.factor)
         return Watch(watch.best, 0, max(watch.factor * self.factor, self.floor))
-
-
-def require(name: str, value: object, holds: bool, what: str) -> None:
-    if not holds:
-        raise Mistake(f"--schedule.{name} {value}: give {what}")

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 from descend.engine.progress import steady
 from descend.report.history import History, as_number
+from descend.report.scores import WORDS, name_score, spell, title_of
 from descend.web.chart import Mark, Series, draw_chart, name_series, smooth
 from descend.web.markup import Html, html
+from descend.web.palette import PALETTE
 from descend.web.parts import make_card, make_row, make_small_card
-from descend.web.style import PALETTE
 
 FEW = 100  # points below which a curve is drawn as it is
 LARGE = (1000, 340)
 TERMS = (1000, 260)
 VALID = 1  # the colour of validation
-WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID"}
-WORDS |= {"d": "discriminator", "g": "generator"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def draw_course(history: History) -> Html:
     """The other validation scores, learning rate, gradient norm and throughput."""
     charts = []
     for name in sorted({key for line in history.valid for key in line["valid"]} - {"loss"}):
-        title = f"Validation {spell(name)}"
+        title = f"Validation {name_score(name, history) if name in WORDS else spell(name)}"
         charts.append(SmallChart(title, [make_scores(history, name, name)], mark_best(history, name)))
     logged = {name: history.series(name) for name in ("lr", "grad_norm", "rate")}
     logged = {name: (x, y) for name, (x, y) in logged.items() if sum(map(math.isfinite, y)) > 1}
@@ -106,17 +105,6 @@ def draw_row(charts: list[SmallChart]) -> Html:
     columns = 1 if len(charts) == 1 else 2 if len(charts) in (2, 4) else 3
     size = {1: (1000, 220), 2: (490, 210), 3: (330, 200)}[columns]
     return make_row([chart.draw(size) for chart in charts], columns)
-
-
-def spell(name: str) -> str:
-    """approximate_kl -> approximate KL"""
-    return " ".join(WORDS.get(word, word) for word in name.split("_"))
-
-
-def title_of(name: str) -> str:
-    """approximate_kl -> Approximate KL"""
-    text = spell(name)
-    return text if text[1:2].isupper() else text[:1].upper() + text[1:]
 
 
 def make_curve(label: str, x: list[float], y: list[float], colour: int) -> list[Series]:

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from descend.report.attention import draw_heads, shade_tokens
+from descend.report.calibration import draw_reliability
 from descend.report.overlay import draw_masks
 from descend.report.plane import draw_fit, draw_regions
 from descend.report.words import draw_words
 from descend.web.chart import Series, draw_chart, name_series
 from descend.web.heatmap import Names, draw_heatmap
 from descend.web.markup import Html, html, join
+from descend.web.palette import PALETTE
 from descend.web.parts import make_card, make_images, make_note, make_table, make_warning
 from descend.web.pixels import encode_image
-from descend.web.style import PALETTE
 
 if TYPE_CHECKING:
     from descend.contracts import Exhibit
 
 DOTS = 2000  # points of a cloud that are drawn
 ROW, GAP = 976, 12  # pixels of a card, and between two images
-HALF = ("confusion", "points", "heatmap", "table", "regions", "against")  # two of these stand side by side
+HALF = ("confusion", "points", "heatmap", "table", "regions", "against", "reliability")  # two stand side by side
 
 
 def make_section(exhibit: Exhibit) -> Html:
@@ -120,6 +121,11 @@ def draw_matrix(content: dict[str, Any]) -> Html:
     return draw_heatmap(content["values"], Names(content.get("rows"), content.get("columns"), *labels))
 
 
+def explain_absence(content: str) -> Html:
+    """Why an exhibit could not be made."""
+    return make_warning(f"Not shown: {content}")
+
+
 def draw_table(content: dict[str, Any]) -> Html:
     """{"columns": names, "rows": [[...], ...]}"""
     return make_table(content["columns"], content["rows"])
@@ -136,8 +142,10 @@ KINDS: dict[str, Callable[[Any], Html]] = {
     "table": draw_table,
     "regions": draw_regions,
     "against": draw_fit,
+    "reliability": draw_reliability,
     "words": draw_words,
     "masks": draw_masks,
     "heads": draw_heads,
     "tokens": shade_tokens,
+    "missing": explain_absence,
 }

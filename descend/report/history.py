@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from descend.errors import Mistake
+from descend.files import parse_metrics, read_bytes, read_json
 
 ENDS = {"finished": "finished", "patience": "finished", "failed": "failed"}  # any other end can be resumed
 STILL = 60.0  # seconds without a new line after which a run without a lock is considered dead
@@ -24,6 +24,7 @@ class History:
     train: list[dict[str, Any]] = field(default_factory=list)
     valid: list[dict[str, Any]] = field(default_factory=list)
     test: list[dict[str, Any]] = field(default_factory=list)
+    """The held-out scores, a line for each checkpoint that was judged by them."""
     events: list[dict[str, Any]] = field(default_factory=list)
     damaged: list[tuple[int, str]] = field(default_factory=list)
 
@@ -77,6 +78,23 @@ class History:
         return choose(finite, key=lambda pair: pair[1]) if finite else None
 
     @property
+    def best_scores(self) -> dict[str, float]:
+        """All validation scores of the best step."""
+        if self.best is None:
+            return {}
+        line = next(line for line in self.valid if line["step"] == self.best[0])
+        return {str(name): as_number(value) for name, value in line["valid"].items()}
+
+    @property
+    def tested(self) -> dict[str, float]:
+        """The test scores of the best checkpoint; without one of it, of the checkpoint that was judged last."""
+        if not self.test:
+            return {}
+        of_best = [line for line in self.test if self.best and line["step"] == self.best[0]]
+        line = (of_best or self.test)[-1]
+        return {str(name): as_number(value) for name, value in line["scores"].items()}
+
+    @property
     def losses(self) -> list[str]:
         """The training losses: loss, or one for each player (loss_d, loss_g)."""
         named = self.find_metrics("loss_")
@@ -108,7 +126,7 @@ class History:
     @property
     def state(self) -> str:
         """finished, failed, interrupted or running."""
-        ended = [line for line in self.events if line["event"] not in ("resumed", "started")]
+        ended = [line for line in self.events if line["event"] not in ("resumed", "started", "warning")]
         if ended and ended[-1]["step"] >= self.step and str(ended[-1]["event"]) in ENDS:
             return ENDS[str(ended[-1]["event"])]
         return "running" if is_alive(self.folder) else "interrupted"
@@ -121,18 +139,12 @@ class History:
 
 def read_history(folder: Path) -> History:
     """The history of a run folder. A missing or damaged recipe.json is a Mistake; a damaged metrics line is noted."""
-    try:
-        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Mistake(f"{folder} is not a run folder (no recipe.json); descend runs lists the runs") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise Mistake(f"{folder / 'recipe.json'} is damaged ({error})") from None
-    if not isinstance(recipe, dict):
-        raise Mistake(f"{folder / 'recipe.json'} is damaged (not a JSON object)")
-    history = History(folder, recipe)
+    if not (folder / "recipe.json").exists():
+        raise Mistake(f"{folder} is not a run folder (no recipe.json); descend runs lists the runs")
+    history = History(folder, read_json(folder / "recipe.json"))
     path = folder / "metrics.jsonl"
     if path.exists():
-        for n, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for n, text in enumerate(read_bytes(path, most=2**40).decode(errors="replace").splitlines(), 1):
             if text.strip():
                 add_line(history, n, text)
     return history
@@ -140,18 +152,15 @@ def read_history(folder: Path) -> History:
 
 def add_line(history: History, n: int, text: str) -> None:
     """Sort one line of metrics.jsonl into the history."""
-    try:
-        line = json.loads(text)
-    except json.JSONDecodeError:
-        line = None
-    if not isinstance(line, dict) or not isinstance(line.get("step"), int):
+    line = parse_metrics(text)
+    if line is None:
         history.damaged.append((n, text))
+    elif line.get("event") == "test" and isinstance(line.get("scores"), dict):
+        history.test.append(line)
     elif "event" in line:
         history.events.append(line)
     elif isinstance(line.get("valid"), dict):
         history.valid.append(line)
-    elif isinstance(line.get("test"), dict):
-        history.test.append(line)
     else:
         history.train.append(line)
 

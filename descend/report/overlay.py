@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from descend.web.markup import Html, html, join
+from descend.web.palette import LIGHT, read_colour
 from descend.web.parts import make_images
 from descend.web.pixels import encode_image
 
+GREY = LIGHT[5]
 VOID = 255  # no class: shown grey
 TINT, DIM = 0.65, 0.35
 WRONG = np.array([0.93, 0.11, 0.14])
 
 
 def make_palette(classes: int) -> np.ndarray:
-    """A colour for each class (classes, 3) in 0..1; neighbours in number lie far apart in hue. Class 0 is grey."""
-    turns = (np.arange(max(classes - 1, 0)) * 0.618034) % 1
-    tones = [colorsys.hsv_to_rgb(turn, 0.85 - 0.25 * (i % 2), 0.95) for i, turn in enumerate(turns)]
+    """A colour for each class (classes, 3) in 0..1: the palette's, then hues that lie far apart. Class 0 is grey."""
+    tones = [read_colour(colour) for colour in LIGHT if colour != GREY]
+    turns = (np.arange(max(classes - 1 - len(tones), 0)) * 0.618034) % 1
+    tones += [colorsys.hsv_to_rgb(turn, 0.85 - 0.25 * (i % 2), 0.95) for i, turn in enumerate(turns)]
     return np.array([(0.5, 0.5, 0.5), *tones])[:classes]
 
 

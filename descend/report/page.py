@@ -12,6 +12,7 @@ from descend.engine.progress import clock, short, steady
 from descend.report.curves import draw_course, draw_losses, draw_measures, draw_terms
 from descend.report.exhibits import make_section
 from descend.report.history import History, as_number, read_history
+from descend.report.scores import LEADING, draw_scores, format_score, spell
 from descend.web.markup import Html, html, join
 from descend.web.page import make_page, write_page
 from descend.web.parts import make_card, make_figures, make_header, make_pairs, make_warning
@@ -19,6 +20,8 @@ from descend.web.parts import make_card, make_figures, make_header, make_pairs, 
 if TYPE_CHECKING:
     from descend.contracts import Exhibit
 
+OF_RECIPE = ("about", "parameters", "takes")  # what is said of a recipe with its own data, not of this run
+SHOWN = 20  # items of a list
 ORDER = ("model", "data", "optim", "schedule", "loop")  # as a recipe is written
 
 
@@ -29,6 +32,7 @@ def write_report(run: Path, exhibits: list[Exhibit]) -> Path:
         make_heading(history),
         make_warnings(history),
         make_headline(history),
+        draw_scores(history),
         draw_losses(history),
         draw_terms(history),
         draw_measures(history),
@@ -70,15 +74,19 @@ def make_headline(history: History) -> Html:
         step, value = history.best
         found.append((steady(value), "", f"best validation {score}, step {step:,}"))
         last = as_number(history.valid[-1]["valid"].get(score))
-        if history.valid[-1]["step"] != step:
+        if history.valid[-1]["step"] != step and steady(last) != steady(value):
             found.append((steady(last), "", f"final validation {score}"))
     elif history.losses:
         found.append((steady(as_number(history.train[-1].get(history.losses[0]))), "", "last training loss"))
-    for line in history.test[-1:]:
-        found += [(steady(as_number(value)), "", f"test {name}") for name, value in line["test"].items()]
+    asked = [name for name in LEADING if name in history.best_scores] if score == "loss" else []
+    for name in [*asked, score][:1]:
+        if name != score and name not in history.tested:
+            found.append((format_score(history.best_scores[name]), "", f"validation {spell(name)}"))
+        elif name in history.tested:
+            found.append((format_score(history.tested[name]), "", f"test {spell(name)}"))
     total = f" / {history.steps:,}" if history.steps and history.steps != history.step else ""
     found.append((f"{history.step:,}", total, "steps"))
-    found.append((clock(history.seconds), "", "training time"))
+    found.append((format_time(history.seconds), "", "training time"))
     rates = [value for value in history.series("rate")[1] if math.isfinite(value)]
     if rates:
         found.append((short(median(rates)), "", f"{history.unit} per second"))
@@ -88,14 +96,24 @@ def make_headline(history: History) -> Html:
     return make_figures(found)
 
 
+def format_time(seconds: float) -> str:
+    """0.83 -> 0.8 s, 75 -> 1:15"""
+    return f"{seconds:.1f} s" if seconds < 10 else clock(seconds)
+
+
 def list_values(history: History) -> Html:
     """The configuration, a table for each part of the recipe."""
     tree = history.recipe.get("values")
     tree = tree if isinstance(tree, dict) else {}
-    alone = {key: value for key, value in tree.items() if not isinstance(value, dict) and key != "about" and value}
+    tree = tree | {"model": history.recipe["model"]} if isinstance(history.recipe.get("model"), dict) else tree
+    data = tree.get("data")
+    if isinstance(data, dict) and data.get("path"):
+        tree = tree | {"data": {key: value for key, value in data.items() if key != "embedded"}}
+    alone = {key: v for key, v in tree.items() if not isinstance(v, dict) and key not in OF_RECIPE and v}
     groups = sorted((k for k in tree if isinstance(tree[k], dict)), key=lambda k: ORDER.index(k) if k in ORDER else 9)
-    parts = ([("recipe", alone)] if alone else []) + [(k, tree[k]) for k in groups]
-    parts += [("facts", history.facts)] if history.facts else []
+    parts = ([("recipe", alone)] if set(alone) - {"class"} else []) + [(k, tree[k]) for k in groups]
+    facts = {key: value for key, value in history.facts.items() if key not in ("unit", "target")}
+    parts = ([("facts of this run", facts)] if facts else []) + parts
     return make_card("Configuration", list_parts(parts)) if parts else Html()
 
 
@@ -107,13 +125,13 @@ def list_environment(history: History) -> Html:
         if "time" in a and "time" in b and b["step"] > a["step"]
     ]
     timing: dict[str, Any] = {"started": history.recipe["started"]} if "started" in history.recipe else {}
-    timing |= {"training time": clock(history.seconds), "evaluations": len(history.valid)}
+    timing |= {"training time": format_time(history.seconds), "evaluations": len(history.valid)}
     if gaps:
         step = median(gaps)
         timing["one step (median)"] = f"{step:.3g} s" if step >= 1 else f"{1000 * step:.3g} ms"
     if history.best is not None:
         reached = [line["time"] for line in history.valid if line["step"] == history.best[0] and "time" in line]
-        timing |= {"time to the best score": clock(reached[0])} if reached else {}
+        timing |= {"time to the best score": format_time(reached[0])} if reached else {}
     events = {f"step {line['step']:,}": line["event"] for line in history.events if line["event"] != "warning"}
     environment = history.recipe.get("environment")
     environment = dict(environment) if isinstance(environment, dict) else {}
@@ -127,7 +145,7 @@ def list_parts(parts: list[tuple[str, dict[str, Any]]]) -> Html:
     shown = []
     for name, part in parts:
         kind = str(part.get("class", "")).rpartition(":")[2].rpartition(".")[2]
-        lines = flatten({key: value for key, value in part.items() if key != "class"})
+        lines = {key: value for key, value in flatten(part).items() if key.rpartition(".")[2] != "class"}
         shown.append((str(name), kind, {key: format_value(value) for key, value in lines.items()}))
     return make_pairs(shown)
 
@@ -146,4 +164,7 @@ def format_value(value: Any) -> str:
         return {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, list | tuple):
+        more = f", … ({len(value)} in all)" if len(value) > SHOWN else ""
+        return ", ".join(format_value(item) for item in value[:SHOWN]) + more or "none"
     return f"{value:.6g}".replace("e-0", "e-") if isinstance(value, float) else str(value) or "–"

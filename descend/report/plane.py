@@ -9,10 +9,10 @@ import numpy as np
 from descend.web.axes import BOTTOM, LEFT, RIGHT, TOP, Axis
 from descend.web.chart import Series, draw_chart, draw_over, name_series
 from descend.web.markup import Html, html
+from descend.web.palette import LIGHT, read_colour
 from descend.web.pixels import encode_png
-from descend.web.style import LIGHT
 
-COLOURS = np.array([[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in LIGHT])
+COLOURS = 255 * np.array([read_colour(colour) for colour in LIGHT])
 SIZE = (560, 520)
 SHADE = 110  # opacity, of 255, where the classifier is sure
 

@@ -6,7 +6,7 @@ write on token by token with a cache.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,9 +26,19 @@ def blanks(tokens: Tensor, mask: int) -> Tensor:
     return (tokens == mask).nonzero()[:, 0]
 
 
+def place_blanks(pieces: Sequence[Sequence[int]], mask: int, room: int) -> list[int]:
+    """Pieces of a text with a blank between each two; of a long text the `room` tokens around its first blank."""
+    tokens = list(pieces[0])
+    for piece in pieces[1:]:
+        tokens += [mask, *piece]
+    start = max(0, min(len(pieces[0]) - room // 2, len(tokens) - room))
+    return tokens[start : start + room]
+
+
 @torch.no_grad()
 def fill(model: Callable[[Tensor], Tensor], tokens: Tensor, mask: int, k: int = 5) -> Filled:
     """The answers for one text (t); `model` makes logits (1, t, v) of tokens (1, t)."""
     at = blanks(tokens, mask)
-    p, found = model(tokens[None])[0, at].softmax(dim=-1).topk(k, dim=-1)
+    p = model(tokens[None])[0, at].softmax(dim=-1)
+    p, found = p.topk(min(k, p.shape[-1]), dim=-1)
     return Filled(at, found, p)

@@ -101,7 +101,12 @@ class TokenSampler:
         if self.temperature == 0:
             return logits.argmax(dim=-1)
         p = self.filter(logits).softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
-        return torch.multinomial(p, 1, generator=generator).squeeze(-1)
+        try:
+            return torch.multinomial(p, 1, generator=generator).squeeze(-1)
+        except RuntimeError:
+            if p.isfinite().all():
+                raise
+            raise Mistake("the model's logits are not numbers (NaN or infinity): its weights are damaged") from None
 
 
 GREEDY = TokenSampler(temperature=0.0)

@@ -38,5 +38,5 @@ def first(text: str, stops: Sequence[str]) -> int | None:
 
 def count_unfinished(text: str, stops: Sequence[str]) -> int:
     """How many characters at the end of the text could begin a stop string."""
-    lengths = (n for stop in stops for n in range(1, len(stop)) if text.endswith(stop[:n]))
+    lengths = (n for stop in stops for n in range(1, min(len(stop), len(text) + 1)) if text.endswith(stop[:n]))
     return max(lengths, default=0)

@@ -17,13 +17,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from descend.contracts import Batch, Loss, Move, Task
+from descend.contracts import Batch, Loss, Move
 from descend.losses.classification import cross_entropy
 from descend.metrics.classification import correct
 from descend.ops.adversarial import fgsm, pgd
+from descend.tasks.classify import Classify
 
 
-class ClassifyAdversarially(Task):
+class ClassifyAdversarially(Classify):
     """A batch is images x, (pixels − mean) / std, and classes y (b); `robust` is the accuracy on moved examples."""
 
     mean: Tensor
@@ -37,8 +38,8 @@ class ClassifyAdversarially(Task):
         mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
     ):
-        super().__init__()
-        self.model, self.eps, self.steps = model, eps, steps
+        super().__init__(model)
+        self.eps, self.steps = eps, steps
         for name, values in (("mean", mean or 0.0), ("std", std or 1.0)):
             number = torch.tensor(values)
             self.register_buffer(name, number[:, None, None] if number.dim() else number, persistent=False)
@@ -64,6 +65,5 @@ class ClassifyAdversarially(Task):
         yield Move("model", loss)
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
-        logits, y = self.model(batch["x"]), batch["y"]
-        robust = correct(self.model(self.attack(batch)), y)
-        return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y), "robust": robust}
+        robust = correct(self.model(self.attack(batch)), batch["y"])
+        return {**super().score(batch), "robust": robust}

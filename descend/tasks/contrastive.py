@@ -43,7 +43,7 @@ class Contrastive(Task):
 
     def encode(self, batch: Batch) -> dict[str, Tensor]:
         """Both vectors of each pair, and its text."""
-        images, texts = self.model.encode_image(batch["x"]), self.model.encode_text(batch["tokens"])
+        images, texts = self.model.encode_image(batch["x"]), self.model.encode_text(trim_texts(batch["tokens"]))
         return {"images": images, "texts": texts, "tokens": batch["tokens"]}
 
     def compare(self, codes: dict[str, Tensor]) -> Tensor:
@@ -69,6 +69,12 @@ class Contrastive(Task):
         assert self.prompts is not None
         vectors = self.model.encode_text(self.prompts.flatten(0, 1))
         return vectors.unflatten(0, self.prompts.shape[:2]).mean(1)
+
+
+def trim_texts(tokens: Tensor) -> Tensor:
+    """Without the columns that are filling in every text."""
+    used = int((tokens != tokens[:, -1:]).any(0).sum()) + 1
+    return tokens[:, :used]
 
 
 def number_texts(tokens: Tensor) -> Tensor:

@@ -10,20 +10,21 @@ Systems: deit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from descend.contracts import Batch, Move, Task, TwoHeaded
-from descend.losses.classification import cross_entropy
 from descend.losses.distillation import hard_distillation
 from descend.metrics.classification import correct
+from descend.tasks.classify import PREDICTED, judge_classes, score_classes
 
 
 class Distill(Task):
     """A batch is images x and classes y (b); model.both(x) gives the logits of both heads."""
 
+    evidence = PREDICTED
     frozen = ("teacher",)
     model: TwoHeaded
 
@@ -49,8 +50,7 @@ class Distill(Task):
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
         logits, says = self.model(batch["x"]), self.teacher(batch["x"])
-        return {
-            "accuracy": correct(logits, batch["y"]),
-            "loss": cross_entropy(logits, batch["y"]),
-            "teacher": correct(says, batch["y"]),
-        }
+        return {**score_classes(logits, batch["y"]), "teacher": correct(says, batch["y"])}
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        return judge_classes(means, evidence)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from descend.contracts import Batch, Move, Task
 from descend.losses.reinforcement import td_loss, td_target
+from descend.ranges import Count, PositiveShare
 
 Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 
@@ -30,7 +31,7 @@ Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 class Hard:
     """θ⁻ ← θ every C moves, and frozen between."""
 
-    every: int = 100
+    every: Count = 100
     """C."""
 
     @torch.no_grad()
@@ -44,7 +45,7 @@ class Hard:
 class Soft:
     """θ⁻ ← τ θ + (1 − τ) θ⁻ after every move."""
 
-    tau: float = 0.005
+    tau: PositiveShare = 0.005
 
     @torch.no_grad()
     def __call__(self, target: nn.Module, online: nn.Module, moves: int) -> None:
@@ -66,13 +67,16 @@ class DQN(Task):
         self.followed = 0  # moves after which θ⁻ was last looked at
 
     def moves(self, batch: Batch) -> Iterator[Move]:
-        with torch.no_grad():
-            y = td_target(batch["reward"], self.target(batch["next"]), batch["terminated"], self.gamma)
-        yield Move("q", lambda: td_loss(self.q(batch["observation"]), batch["action"], y))
+        yield Move("q", lambda: td_loss(self.q(batch["observation"]), batch["action"], self.aim(batch)))
         moves = int(batch["draw"][0]) + 1
         if moves != self.followed:  # the slices of one batch (accumulation) all come here: follow once
             self.follow(self.target, self.q, moves)
             self.followed = moves
+
+    @torch.no_grad()
+    def aim(self, batch: Batch) -> Tensor:
+        """y, by θ⁻."""
+        return td_target(batch["reward"], self.target(batch["next"]), batch["terminated"], self.gamma)
 
     def values(self, observation: Tensor) -> Tensor:
         """Q(s, ·), wherever the network lives; what the stream explores with."""

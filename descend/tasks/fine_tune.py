@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.masked import mean_or_zero
-from descend.metrics.classification import correct
 from descend.metrics.spans import exact, overlap_f1
 from descend.ops.spans import best_span
+from descend.tasks.classify import PREDICTED, Classify, judge_classes, score_classes
 
 
 def run_encoder(model: nn.Module, batch: Batch) -> Any:
@@ -30,23 +30,18 @@ def run_encoder(model: nn.Module, batch: Batch) -> Any:
     return model(*given, batch["segments"]) if "segments" in batch else model(*given)
 
 
-class ClassifyText(Task):
+class ClassifyText(Classify):
     """y (b) are classes; the model makes logits (b, classes)."""
 
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def moves(self, batch: Batch) -> Iterator[Move]:
-        yield Move("model", lambda: cross_entropy(run_encoder(self.model, batch), batch["y"]).mean())
-
-    def score(self, batch: Batch) -> dict[str, Tensor]:
-        logits = run_encoder(self.model, batch)
-        return {"accuracy": correct(logits, batch["y"]), "loss": cross_entropy(logits, batch["y"])}
+    def logits(self, batch: Batch) -> Tensor:
+        logits: Tensor = run_encoder(self.model, batch)
+        return logits
 
 
 class TagTokens(Task):
     """y (b, t) are tags, counted where `at` (b, t) is true; the model makes logits (b, t, tags)."""
+
+    evidence = PREDICTED
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -61,8 +56,10 @@ class TagTokens(Task):
         yield Move("model", loss, {"loss": batch["at"].sum()})
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
-        logits, y = self.select_tagged(batch)
-        return {"accuracy": correct(logits, y), "loss": cross_entropy(logits, y)}
+        return score_classes(*self.select_tagged(batch))
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        return judge_classes(means, evidence)
 
 
 class FindSpan(Task):

@@ -15,18 +15,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from descend.contracts import Batch, Move, Task
+from descend.contracts import Batch, Move
 from descend.data.images.mixing import CutMix, MixUp
-from descend.losses.classification import cross_entropy, soft_cross_entropy
-from descend.metrics.classification import correct
+from descend.losses.classification import soft_cross_entropy
+from descend.tasks.classify import Classify
 
 
-class ClassifyMixed(Task):
+class ClassifyMixed(Classify):
     """A batch is images x (b, c, h, w) and classes y (b)."""
 
     def __init__(self, model: nn.Module, classes: int, ways: tuple[MixUp | CutMix, ...]):
-        super().__init__()
-        self.model, self.classes, self.ways = model, classes, ways
+        super().__init__(model)
+        self.classes, self.ways = classes, ways
 
     def mix(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """x' and y' (b, classes)"""
@@ -38,7 +38,3 @@ class ClassifyMixed(Task):
     def moves(self, batch: Batch) -> Iterator[Move]:
         x, y = self.mix(batch)
         yield Move("model", lambda: soft_cross_entropy(self.model(x), y).mean())
-
-    def score(self, batch: Batch) -> dict[str, Tensor]:
-        logits = self.model(batch["x"])
-        return {"accuracy": correct(logits, batch["y"]), "loss": cross_entropy(logits, batch["y"])}

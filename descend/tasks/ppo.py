@@ -25,6 +25,7 @@ from descend.losses.reinforcement import ppo_loss, value_loss
 from descend.metrics.policies import approximate_kl, clip_fraction, explained_variance
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors
+from descend.ranges import Between, Depth, NonNegative, Share
 
 LEARNED = ("observation", "action", "old", "target", "advantage")
 
@@ -35,19 +36,19 @@ Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 class Proximal:
     """The configuration of PPO."""
 
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount."""
-    lam: float = 0.95
+    lam: Share = 0.95
     """λ of the advantage: 0 trusts the critic, 1 the rewards."""
-    eps: float = 0.2
+    eps: Between = 0.2
     """Clip range ε of the probability ratio."""
-    value: float = 0.5
+    value: NonNegative = 0.5
     """Weight of the critic's loss."""
-    entropy: float = 0.0
+    entropy: NonNegative = 0.0
     """Weight of the entropy bonus."""
-    epochs: int = 10
+    epochs: Depth = 10
     """Passes over each rollout."""
-    minibatches: int = 4
+    minibatches: Depth = 4
     """Minibatches per pass."""
 
 

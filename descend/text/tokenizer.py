@@ -20,7 +20,8 @@ from typing import Any, Self
 import tokenizers
 
 from descend.errors import Mistake, nearest
-from descend.text.training import BYTES, END, LEARNERS, UNKNOWN, lower_case_words
+from descend.files import read_json, read_text
+from descend.text.training import BYTES, END, LEARNERS, MOST_TOKENS, UNKNOWN, cut_runs, lower_case_words
 
 __all__ = ["BYTES", "END", "ROLES", "Tokenizer"]
 
@@ -46,9 +47,11 @@ class Tokenizer:
         """A tokenizer of a kind (`training.LEARNERS`), learned from a text or several, with at most `vocab` tokens."""
         if kind not in LEARNERS:
             raise Mistake(f"--data.tokenizer {kind}: choose {', '.join(LEARNERS)}.{nearest(kind, LEARNERS)}")
+        if not 0 <= vocab <= MOST_TOKENS:
+            raise Mistake(f"--data.vocab {vocab}: a vocabulary has at most {MOST_TOKENS:,} tokens")
         texts = [texts] if isinstance(texts, str) else texts
         try:
-            inner = LEARNERS[kind](texts, vocab)
+            inner = LEARNERS[kind](cut_runs(texts), vocab)
         except UnicodeEncodeError as error:
             raise Mistake(not_unicode(error.object)) from None
         settings = {"eos_token": END}
@@ -80,13 +83,14 @@ class Tokenizer:
         path = folder / "tokenizer.json"
         if not path.exists():
             raise Mistake(f"{path} does not exist; text needs the tokenizer that the model was trained with")
+        text = read_text(path)
         try:
-            inner = tokenizers.Tokenizer.from_file(str(path))
+            inner = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the package raises plain Exception
             raise Mistake(f"{path} is not a tokenizer file: {error}") from None
         settings = read_settings(folder / "tokenizer_config.json")
         template, beside = settings.pop("chat_template", ""), folder / "chat_template.jinja"
-        return cls(inner, settings, beside.read_text(encoding="utf-8") if beside.exists() else template or "")
+        return cls(inner, settings, read_text(beside) if beside.exists() else template or "")
 
     def save(self, folder: str | Path) -> None:
         """Write tokenizer.json and what belongs to it into a model folder."""
@@ -181,12 +185,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise Mistake(f"{path} is not valid JSON: {error}; correct it, or delete it") from None
-    if not isinstance(found, dict):
-        raise Mistake(f"{path} holds a {type(found).__name__}, not a JSON object; correct it, or delete it")
-    return found
+        return read_json(path)
+    except Mistake as mistake:
+        raise Mistake(f"{mistake}; correct it, or delete it") from None
 
 
 def not_unicode(text: object) -> str:

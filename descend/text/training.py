@@ -19,7 +19,8 @@ Systems: wordpiece-sentencepiece, word-char-ngram-tokenizers, byte-level-bpe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import tokenizers
@@ -30,6 +31,8 @@ from descend.errors import Mistake
 END, UNKNOWN = "<|endoftext|>", "<unk>"
 BYTES = 256
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(BYTES)]
+LONGEST = 1024  # characters of a run without white space that are learned from together
+MOST_TOKENS = 10_000_000  # of a vocabulary: ten times the largest that is in use
 LEAST_LIKELY = -1000.0  # log-probability of a byte: taken only where nothing else fits
 Texts = Iterable[str]
 Learner = Callable[[Texts, int], tokenizers.Tokenizer]
@@ -149,6 +152,21 @@ def space_for(vocab: int, what: str) -> int:
     if vocab <= BYTES + 2:
         raise Mistake(f"--data.vocab {vocab}: {what} reserves {BYTES + 1} tokens for the bytes and the end; use more")
     return vocab - BYTES - 1
+
+
+def cut_runs(texts: Texts, longest: int = LONGEST) -> Iterator[str]:
+    """The texts; one in which a run without white space (or of white space alone) is too long comes in several parts.
+
+    Learning takes time by the square of a run's length: DNA, base64. Texts without such runs are learned from as ever.
+    """
+    too_long = re.compile(rf"(?<!\S)\S{{{longest + 1},}}|(?<!\s)\s{{{longest + 1},}}")
+    for text in texts:
+        done = 0
+        for run in too_long.finditer(text):
+            for at in range(run.start(), run.end(), longest):
+                yield text[done:at]
+                done = at
+        yield text[done:]
 
 
 def something_learned(tokens: Iterable[str]) -> list[str]:

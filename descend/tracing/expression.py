@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake, nearest
+from descend.ranges import shorten
 
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -36,6 +37,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "gelu": torch.nn.functional.gelu,
 }
 NUMBERS = {"pi": math.pi, "e": math.e}
+LONGEST = 2000  # characters of an expression
+DEEPEST = 100  # levels of nesting
+FAULTS = (TypeError, ValueError, RuntimeError, IndexError, ArithmeticError)
+"""What numbers and shapes that do not go together raise."""
 
 
 class Expression:
@@ -45,10 +50,16 @@ class Expression:
     """
 
     def __init__(self, text: str):
+        if len(text) > LONGEST:
+            raise Mistake(f"an expression of {len(text):,} characters: give at most {LONGEST:,}, or trace a function")
         try:
             self.tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
-            raise Mistake(f"{text!r} is not an expression: {error.msg} at character {error.offset}") from None
+            raise Mistake(f"{shorten(text)!r} is not an expression: {error.msg} at character {error.offset}") from None
+        except (ValueError, RecursionError, MemoryError) as error:  # a null character; nested too deeply
+            raise Mistake(f"{shorten(text)!r} is not an expression: {error or 'nested too deeply'}") from None
+        if measure_depth(self.tree) > DEEPEST:
+            raise Mistake(f"{shorten(text)!r} is nested more than {DEEPEST} levels deep; trace a function instead")
         self.text, self.names = text, dict[str, Any]()
         self.variables = list(dict.fromkeys(list_variables(self.tree)))
         self.check(self.tree)
@@ -76,7 +87,7 @@ class Expression:
             self.check(child)
 
     def wrong(self, node: ast.AST, why: str) -> Mistake:
-        return Mistake(f"{ast.unparse(node)!r} is not understood: {why}")
+        return Mistake(f"{shorten(ast.unparse(node))!r} is not understood: {why}")
 
     def __call__(self, *inputs: Tensor) -> Any:
         self.names = {}
@@ -88,7 +99,12 @@ class Expression:
         if isinstance(node, ast.Name):
             return values[node.id] if node.id in values else NUMBERS[node.id]
         if isinstance(node, ast.BinOp):
-            y = BINARY[type(node.op)](self.compute(node.left, values), self.compute(node.right, values))
+            pair = [self.compute(node.left, values), self.compute(node.right, values)]
+            if not any(isinstance(x, Tensor) for x in pair):
+                pair = self.attempt(
+                    node, lambda *whole: [*map(float, whole)], pair
+                )  # 9**9**9 in whole numbers never ends
+            y = self.attempt(node, BINARY[type(node.op)], pair)
         elif isinstance(node, ast.UnaryOp):
             y = UNARY[type(node.op)](self.compute(node.operand, values))
         else:
@@ -99,11 +115,27 @@ class Expression:
         return y
 
     def call(self, node: ast.AST, name: str, args: list[Any]) -> Any:
-        tensors = [x if isinstance(x, Tensor) else torch.tensor(float(x), dtype=torch.float64) for x in args]
+        make = lambda x: x if isinstance(x, Tensor) else torch.tensor(float(x), dtype=torch.float64)
+        return self.attempt(node, lambda *given: FUNCTIONS[name](*map(make, given)), args)
+
+    def attempt(self, node: ast.AST, compute: Callable[..., Any], args: list[Any]) -> Any:
+        """The result, a real number; or the part of the expression that has none."""
         try:
-            return FUNCTIONS[name](*tensors)
-        except (TypeError, RuntimeError, IndexError) as error:
-            raise self.wrong(node, str(error).strip().splitlines()[0][:120]) from None
+            y = compute(*args)
+        except FAULTS as error:
+            said = str(error.args[-1] if error.args else "").strip().splitlines() or [type(error).__name__]
+            raise self.wrong(node, said[0][:120]) from None
+        if isinstance(y, complex):
+            raise self.wrong(node, "its value is not a real number")
+        return y
+
+
+def measure_depth(tree: ast.AST) -> int:
+    """Levels of nesting, counted without recursion."""
+    level, depth = [tree], 0
+    while level:
+        level, depth = [child for node in level for child in ast.iter_child_nodes(node)], depth + 1
+    return depth
 
 
 def list_variables(tree: ast.AST) -> list[str]:
@@ -120,11 +152,13 @@ def read_values(at: list[str]) -> dict[str, Tensor]:
     for text in at:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name.isidentifier():
-            raise Mistake(f"--at {text}: write a name and a value, such as --at x=1 or --at w=[1,2]")
+            raise Mistake(f"--at {shorten(text)}: write a name and a value, such as --at x=1 or --at w=[1,2]")
         try:
             found[name] = torch.tensor(ast.literal_eval(value), dtype=torch.float64)
-        except (ValueError, SyntaxError, TypeError):
-            raise Mistake(f"--at {text}: {value!r} is neither a number nor a list of numbers") from None
+        except (*FAULTS, SyntaxError, MemoryError):  # RecursionError is a RuntimeError
+            raise Mistake(
+                f"--at {shorten(text)}: {shorten(value)!r} is neither a number nor a list of numbers"
+            ) from None
     return found
 
 
@@ -133,7 +167,7 @@ def order_inputs(expression: Expression, at: Mapping[str, Tensor]) -> list[Tenso
     missing = [name for name in expression.variables if name not in at]
     if missing:
         given = " ".join(f"--at {name}=VALUE" for name in missing)
-        raise Mistake(f"{expression.text!r} needs a value for {', '.join(missing)}: add {given}")
+        raise Mistake(f"{shorten(expression.text)!r} needs a value for {', '.join(missing)}: add {given}")
     if spare := [name for name in at if name not in expression.variables]:
         known = ", ".join(expression.variables) or "none"
         raise Mistake(f"--at {spare[0]}: the expression has no variable {spare[0]!r}; its variables: {known}")

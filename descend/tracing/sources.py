@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -13,8 +14,9 @@ from torch import Tensor, nn
 
 from descend import models
 from descend.errors import Mistake, nearest
+from descend.ranges import shorten
 from descend.tracing.examples import EXAMPLES
-from descend.tracing.expression import Expression, order_inputs
+from descend.tracing.expression import LONGEST, Expression, order_inputs
 
 
 class TraceSource(NamedTuple):
@@ -28,16 +30,17 @@ class TraceSource(NamedTuple):
 
 def find_source(what: str, at: dict[str, Tensor], checkpoint: str | int = "best") -> TraceSource:
     """Whatever the word or the expression means."""
-    if what in EXAMPLES or what in models.names() or Path(what).is_dir():
+    if what in EXAMPLES or what in models.names() or os.path.isdir(what):  # unlike Path, no error for a long text
         if at:
             raise Mistake(f"--at {next(iter(at))}: only an expression has variables; {what} brings its own inputs")
         if what in EXAMPLES:
             return open_walkthrough(what)
-        return open_run(Path(what), checkpoint) if Path(what).is_dir() else open_model(what)
+        return open_model(what) if what in models.names() else open_run(Path(what), checkpoint)
     if not at and re.fullmatch(r"[\w./-]+", what):
         known = [*EXAMPLES, *models.names()]
         raise Mistake(
-            f"there is no walkthrough, model or run {what!r}.{nearest(what, known)} Known: {', '.join(known)};"
+            f"there is no walkthrough, model or run {shorten(what)!r}.{nearest(what[:LONGEST], known)} "
+            f"Known: {', '.join(known)};"
             " for an expression, give its variables with --at"
         )
     expression = Expression(what)

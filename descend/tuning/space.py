@@ -19,6 +19,7 @@ from typing import Any
 from descend.classic.search import Choice, LogUniform, LogWhole, Prior, Uniform, Whole
 from descend.errors import Mistake, nearest
 from descend.kinds.recipe import Recipe
+from descend.kinds.saved import class_name
 
 POINTS = 5  # values that a range gives to a grid
 DIGITS = 4  # significant digits of a suggested value, so that the command that repeats it can be typed
@@ -94,8 +95,12 @@ def type_values(dimensions: list[Dimension], values: dict[str, Any]) -> list[str
 
 def find_difference(recipe: Recipe, other: Recipe) -> list[str]:
     """The flags that make the other recipe from this one."""
+    model: list[str] = []
+    config: Any = type(other.model)
+    if config is not type(recipe.model):
+        model, recipe = ["--model", class_name(config)], dataclasses.replace(recipe, model=config())
     before = list_leaves(recipe)
-    return format_flags({name: value for name, value in list_leaves(other).items() if value != before.get(name)})
+    return model + format_flags({n: value for n, value in list_leaves(other).items() if value != before.get(n)})
 
 
 def choose_space(recipe: Recipe) -> list[str]:

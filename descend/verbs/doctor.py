@@ -12,6 +12,7 @@ from descend.diagnosis.examine import Examination, examine
 from descend.diagnosis.signs import Finding
 from descend.engine.run import Run
 from descend.errors import Mistake
+from descend.own_code import use_code
 from descend.verbs.table import format_table
 
 WIDTH = 100
@@ -30,7 +31,9 @@ def doctor(run: str | Path, checkpoint: str | int = "last") -> Examination:
     return examine(Run.open(run), checkpoint)
 
 
-def command(run: str, /, *, checkpoint: str = "last", json: bool = False, html: Path | None = None) -> None:
+def command(
+    run: str, /, *, checkpoint: str = "last", code: str = "", json: bool = False, html: Path | None = None
+) -> None:
     """Say what is wrong with a run: the finding, the numbers that show it, the equation, the change to make.
 
     The run is built again with its weights, and a few training batches go through it forward and backward. Its
@@ -39,6 +42,7 @@ def command(run: str, /, *, checkpoint: str = "last", json: bool = False, html: 
     Args:
         run: the run's folder.
         checkpoint: whose weights are examined: last (where the training stands), best or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         json: print JSON instead of text.
         html: write a page with the findings.
 
@@ -47,6 +51,7 @@ def command(run: str, /, *, checkpoint: str = "last", json: bool = False, html: 
         descend doctor runs/demo --json
         descend doctor runs/demo --html findings.html
     """
+    use_code(code)
     if html is not None and not html.parent.is_dir():
         raise Mistake(f"--html {html}: there is no folder {html.parent}")
     found = doctor(run, checkpoint)

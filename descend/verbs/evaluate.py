@@ -1,62 +1,90 @@
-"""descend evaluate: the scores of a run's best checkpoint, on the validation data and on the held-out test data."""
+"""descend evaluate: the scores of a run's best checkpoint, on its validation and test data or on new labelled data."""
 
 from __future__ import annotations
 
 import json as json_module
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from descend.engine import hardware
 from descend.engine.evaluation import score_set
 from descend.engine.run import Run
-from descend.kinds.saved import from_json
+from descend.kinds.saved import read_saved
 from descend.models import load
+from descend.own_code import use_code
+from descend.verbs.held_out import score_test
+from descend.verbs.start import build_parts
 from descend.weights.checkpoints import resolve_checkpoint
 
 
-def evaluate(run: str | Path, checkpoint: str | int = "best") -> dict[str, Any]:
-    """Score a trained run on its validation data and on the held-out test data.
+@dataclass(frozen=True)
+class NewData:
+    """Labelled data that the run was not trained on."""
+
+    path: str = ""
+    """A file or folder in the format of the run's own data; the whole of it is one test set."""
+
+
+NO_DATA = NewData()
+
+
+def evaluate(run: str | Path, checkpoint: str | int = "best", data: str | Path = "") -> dict[str, Any]:
+    """Score a trained run on its validation data and on the held-out test data, or on new labelled data.
 
     Args:
         run: the run's folder.
         checkpoint: best, last or a step.
+        data: new labelled data in the format of the run's own, read with its columns, tokenizer and classes.
 
     Returns:
-        {"checkpoint", "valid": scores, "test": scores}; `test` is left out where the data has none.
+        {"checkpoint", "valid": scores, "test": scores}; `test` is left out where the data has none. Of new data
+        {"checkpoint", "data", "new": scores}.
     """
     found = Run.open(run)
-    saved = found.recipe
-    recipe = from_json(saved["values"], str(found.folder / "recipe.json"))
-    torch.set_num_threads(saved["environment"]["threads"])
-    parts, folder = recipe.build(), resolve_checkpoint(found.folder, checkpoint)
-    parts.model.load_state_dict(load(folder).state_dict())
+    saved = read_saved(found.recipe, found.folder / "recipe.json")
+    recipe, folder = saved.recipe, resolve_checkpoint(found.folder, checkpoint)
     scores: dict[str, Any] = {"checkpoint": folder.name}
-    with torch.no_grad():
-        scores["valid"] = score_set(parts.task, parts.valid)
-        test = score_set(parts.task, recipe.test())
-        if test:
-            scores["test"] = test
+    if str(data):
+        with hardware.one_thread():
+            judged = recipe.judge(str(data), load(folder), folder)
+        torch.set_num_threads(saved.threads)
+        return scores | {"data": str(data), "new": score_set(judged.task, judged.batches)}
+    parts = build_parts(recipe)
+    parts.model.load_state_dict(load(folder).state_dict())
+    torch.set_num_threads(saved.threads)
+    scores["valid"] = score_set(parts.task, parts.valid)
+    if tested := score_test(found, recipe, parts.task, folder):
+        scores["test"] = tested
     return scores
 
 
-def command(run: str, /, *, checkpoint: str = "best", json: bool = False) -> None:
-    """Score a run's best checkpoint on its validation and test data.
+def command(
+    run: str, /, *, checkpoint: str = "best", code: str = "", data: NewData = NO_DATA, json: bool = False
+) -> None:
+    """Score a run's best checkpoint on its validation and test data, or on new labelled data.
 
     Args:
         run: the run's folder.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
+        data: new labelled data.
         json: print JSON.
 
     Examples:
         descend evaluate runs/demo
+        descend evaluate runs/demo --data.path new.csv
         descend evaluate runs/demo --checkpoint last --json
     """
-    scores = evaluate(run, checkpoint)
+    use_code(code)
+    scores = evaluate(run, checkpoint, data.path)
     if json:
         print(json_module.dumps(scores, indent=2))
         return
     print(f"checkpoint {scores.pop('checkpoint')}")
+    scores.pop("data", None)
     for split, values in scores.items():
         for name, value in values.items():
             print(f"{split:6} {name:14} {value:.4f}")

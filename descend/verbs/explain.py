@@ -22,7 +22,10 @@ def explain(slug: str) -> Explanation:
         slug, name, family, kind, depth, note, entries    the row of the list
         state        "whole" (every demand proven), "core" (its numbers agree), "tested" (not all tests passed),
                      "claimed" or "not built yet"
-        code         [{path, line, symbol, equation, pieces: [{line, text}]}]      who claims it, and the code
+        plain        two sentences in everyday words: what it is, and what it is for
+        code         [{path, line, symbol, equation, pieces: [{line, text}]}]      the standard form
+        fast         the same, of the form that training runs; empty where that is the standard form
+        more         [{path, line, symbol}]      where else it is built
         books        [{entry, name, kind, places: [{book, title, section}], defines}]
         examples     [{id, system, book, section, title, inputs, computation, printed, recomputed, verdict, note,
                        state: "agrees" | "differs" | "failed" | "set aside" | "not written yet", reason, erratum,
@@ -34,7 +37,7 @@ def explain(slug: str) -> Explanation:
 
 
 def command(slug: str, /, *, json: bool = False, html: Path | None = None) -> None:
-    """Show a system: its equation and code, its places in the books, the worked examples computed now, its tests.
+    """Show a system: what it is in everyday words, its equation and code, the books' examples computed now, its tests.
 
     Args:
         slug: the system, as descend find prints it, or another name of it.

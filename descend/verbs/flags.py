@@ -15,8 +15,10 @@ from typing import Any
 import tyro
 
 from descend.errors import Mistake, nearest
+from descend.ranges import shorten
 
 KINDS = {"INT": "a whole number", "FLOAT": "a number", "{None}|INT": "a whole number", "{None}|FLOAT": "a number"}
+QUOTED = r"'(.*?)'(?:, |$)"
 
 
 def parse(target: Callable[..., Any], args: list[str], prog: str, default: Any = tyro.MISSING_NONPROP) -> Any:
@@ -51,7 +53,7 @@ def read_flags(target: Callable[..., Any], args: list[str], prog: str, doc: str,
         with widen_output(), redirect_stdout(out), redirect_stderr(err):
             return ask(args=args)
     except SystemExit:
-        raise Mistake(f"{condense(err.getvalue(), list_flags(ask))} See {prog} --help") from None
+        raise Mistake(f"{condense(err.getvalue(), functools.partial(list_flags, ask))} See {prog} --help") from None
 
 
 def show_help(ask: Callable[..., Any], doc: str) -> None:
@@ -82,13 +84,13 @@ def list_flags(ask: Callable[..., Any]) -> list[str]:
     return sorted(set(re.findall(r"^\s+(?:-\w, )?(--[\w.-]+)", page.getvalue(), re.MULTILINE)))
 
 
-def condense(report: str, flags: list[str]) -> str:
+def condense(report: str, list_known: Callable[[], list[str]]) -> str:
     """tyro's boxed report of an error, in one sentence."""
     parts = re.split(r"^ *-{3,} *$", report, flags=re.MULTILINE)
     reason = parts[1] if len(parts) > 1 else report
     said = " ".join(reason.split())
     if found := re.match(r"Unrecognized options: (.*)", said):
-        return describe_unknown_flag(found[1].split(", "), flags)
+        return describe_unknown_flag(found[1].split(", "), list_known())
     if found := re.match(r"Error parsing (\S+): (.*)", said):
         return describe_wrong_value(found[1], found[2], parts[2] if len(parts) > 2 else "")
     if "Missing from" in said:
@@ -114,13 +116,17 @@ def describe_unknown_flag(words: list[str], flags: list[str]) -> str:
 
 
 def describe_wrong_value(name: str, reason: str, helptext: str) -> str:
-    """Say what kind of value is expected and what was given, in words."""
-    kind = re.search(rf"{re.escape(name)} (\S+)", helptext)
+    """Say what was given and what is expected, in words."""
+    if found := re.match(r"(?:.*\]: )?(.*: must be .*)", reason):  # as a range says it, alone or among other types
+        return f"{name} {found[1].rstrip('.')}."
+    kind = re.search(rf"{re.escape(name)} (\S.*)", helptext)
     value = re.search(r"(?:float|int\(\) with base 10|instantiated from): \[?'(.*?)'", reason) or re.search(
         r"instantiated from \['(.*?)'\]", reason
     )
-    if kind and value and kind[1] in KINDS:
-        return f"{name} takes {KINDS[kind[1]]}, not {value[1]!r}."
+    if kind and value and kind[1].split()[0] in KINDS:
+        return f"{name} takes {KINDS[kind[1].split()[0]]}, not {value[1]!r}."
+    if kind and (found := re.match(r"Could not (?:find|parse).*?\[(.*?)\]", reason)):
+        return f"{name} {shorten(' '.join(re.findall(QUOTED, found[1])))}: give {kind[1].strip()}."
     return f"{name}: {reason.rstrip('.')}."
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from descend.inference.writer import Writer
+from descend.own_code import use_code
 from descend.sampling.filters import TokenSampler
 from descend.sampling.stop import until
 
@@ -74,6 +75,7 @@ def command(
     seed: int = 0,
     beams: int = 1,
     checkpoint: str = "best",
+    code: str = "",
 ) -> None:
     """Continue a prompt, or answer a source text, with a run or any model folder that has a tokenizer.json.
 
@@ -90,6 +92,7 @@ def command(
         seed: of the random choices.
         beams: above 1: beam search with this many beams; the sampling flags then do not apply.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
 
     Examples:
         descend generate runs/demo "The for statement"
@@ -97,6 +100,7 @@ def command(
         descend generate runs/demo "def " --min-p 0.05 --repetition 1.2 --stop "def " "class "
         descend generate runs/translate "Ein Mann schläft." --beams 4
     """
+    use_code(code)
     writer, sampler = Writer.open(run, checkpoint), TokenSampler(temperature, top_k, top_p, min_p, repetition)
     for piece in write_pieces(writer, prompt, tokens, sampler, stop, seed, beams):
         sys.stdout.write(piece)

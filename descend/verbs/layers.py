@@ -11,15 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from descend import models
+from descend.data.images.labelled import PREPROCESSOR, Preprocessing
 from descend.errors import Mistake, nearest
+from descend.own_code import use_code
 from descend.theory.network import Network
 from descend.theory.network import layers as walk
+from descend.weights.checkpoints import resolve_checkpoint
 
 LONGEST = 64  # tokens that a text model is shown
+SIDE = 224  # pixels along the edge of an image, where nothing says how large they are
 
 
 def layers(
-    model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 224, checkpoint: str | int = "best"
+    model: nn.Module | str, *inputs: Tensor, size: str = "", side: int = 0, checkpoint: str | int = "best"
 ) -> Network:
     """A network layer by layer: shapes, parameters, FLOPs, receptive fields. `print(descend.layers(model, x))`
 
@@ -29,7 +33,7 @@ def layers(
         model: any module, the name of a model, or the folder of a run or of a model.
         inputs: what the module is called with; made up where the model says what it takes.
         size: which published size, for a model by name; empty: the first one.
-        side: of the image, for models that take any.
+        side: of the image, for models that take any; 0: what the folder's images have, else 224.
         checkpoint: of a run: best, last or a step.
     """
     if isinstance(model, nn.Module):
@@ -38,7 +42,8 @@ def layers(
         return walk(model, *inputs)
     if Path(model).is_dir():
         network = models.load(model, checkpoint)
-        return walk_model(model, network, inputs or make_input(network.config, side, model))
+        given = inputs or find_input(model, checkpoint, side) or make_input(network.config, side or SIDE, model)
+        return walk_model(model, network, given)
     name = model.replace("-", "_")
     if name not in models.names():
         raise Mistake(f"there is no model or folder {model!r}.{nearest(name, models.names())}")
@@ -50,8 +55,17 @@ def layers(
     config = sizes[size] if size else next(iter(sizes.values()), file.TINY)
     with torch.device("meta"):
         network = models.model_class(name)(config)
-        given = inputs or make_input(config, side, model)
+        given = inputs or make_input(config, side or SIDE, model)
     return walk_model(model, network, tuple(x.to("meta") for x in given))
+
+
+def find_input(folder: str, checkpoint: str | int, side: int) -> tuple[Tensor, ...]:
+    """An image of the size that the folder's preprocessing makes, or of another side; nothing where there is none."""
+    path = resolve_checkpoint(folder, checkpoint)
+    if not (path / PREPROCESSOR).is_file():
+        return ()
+    channels, height, width = Preprocessing.read(path).image
+    return (torch.zeros(1, channels, side or height, side or width),)
 
 
 def walk_model(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
@@ -67,26 +81,30 @@ def walk_model(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Net
 def make_input(config: Any, side: int, name: str) -> tuple[Tensor, ...]:
     """The input that a config's fields describe: an image, tokens, or a row of numbers."""
     fields = vars(config)
-    if "image" in fields:
-        return (torch.zeros(1, *fields["image"]),)
+    if isinstance(image := fields.get("image"), tuple):  # in a CLIP it is another model's config
+        return (torch.zeros(1, *image),)
     if "channels" in fields:
         side = fields.get("side", side)
         return (torch.zeros(1, fields["channels"], side, side),)
     if "vocab" in fields:
-        return (torch.zeros(1, min(LONGEST, int(fields.get("context", LONGEST))), dtype=torch.long),)
+        context = fields.get("context")  # in sequence to sequence a word: when the source is read
+        return (torch.zeros(1, min(LONGEST, context) if isinstance(context, int) else LONGEST, dtype=torch.long),)
     if "inputs" in fields:
         return (torch.zeros(1, fields["inputs"]),)
     raise Mistake(f"{name} needs an input that cannot be generated; from Python: descend.layers(model, input)")
 
 
-def command(model: str, /, *, size: str = "", side: int = 224, checkpoint: str = "best", json: bool = False) -> None:
+def command(
+    model: str, /, *, size: str = "", side: int = 0, checkpoint: str = "best", code: str = "", json: bool = False
+) -> None:
     """A network layer by layer: shape, parameters, FLOPs (a multiply-add counts as two), receptive field.
 
     Args:
         model: a model by name, at a published size; or the folder of a run or of a model.
         size: which published size; the first one if left out.
-        side: side of the image, for models that take any.
+        side: side of the image, for models that take any; 0: what a run was trained on, else 224.
         checkpoint: of a run: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         json: print JSON.
 
     Examples:
@@ -94,6 +112,7 @@ def command(model: str, /, *, size: str = "", side: int = 224, checkpoint: str =
         descend layers resnet --size resnet-50
         descend layers runs/demo --json
     """
+    use_code(code)
     found = layers(model, size=size, side=side, checkpoint=checkpoint)
     if json:
         rows = [layer._asdict() for layer in found.layers]

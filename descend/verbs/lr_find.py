@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,11 @@ from descend.engine.distributed import World
 from descend.engine.lr_range import Curve, sweep
 from descend.engine.training import Training
 from descend.errors import Mistake
+from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 from descend.report.sweep import draw_figure, draw_spark, make_sweep_page
 from descend.tuning.space import find_difference
-from descend.verbs.flags import parse
+from descend.verbs.asked import find_recipe, read_asked
 from descend.verbs.lab import check_out
 
 HELP = """usage: descend lr-find RECIPE [--flags]
@@ -41,20 +43,27 @@ examples
 """
 
 
-def lr_find(recipe: str | Recipe, low: float = 1e-6, high: float = 10.0, points: int = 100) -> Curve:
+def lr_find(
+    recipe: str | Recipe,
+    values: Mapping[str, Any] | None = None,
+    low: float = 1e-6,
+    high: float = 10.0,
+    points: int = 100,
+) -> Curve:
     """Learning-rate finder: the loss while the rate grows exponentially from batch to batch, and a suggested rate.
 
     Args:
-        recipe: its name, or your own Recipe.
+        recipe: its name, its file, or your own Recipe.
+        values: other values of the recipe, by the names of its flags: {"model.width": 64}.
         low: the first rate.
         high: the last rate.
         points: how many batches.
     """
-    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
+    asked = find_recipe(recipe, values)
     hardware.keep_memory()
-    parts = values.build()
-    torch.set_num_threads(hardware.choose_threads(values.loop.threads, parts.task, parts.units_per_batch))
-    return sweep(Training(parts, values.loop, values.schedule, World()), low, high, points)
+    parts = build_within_memory(asked)
+    torch.set_num_threads(hardware.choose_threads(asked.loop.threads, parts.task, parts.units_per_batch))
+    return sweep(Training(parts, asked.loop, asked.schedule, World()), low, high, points)
 
 
 @dataclass(frozen=True)
@@ -82,12 +91,12 @@ def main(args: list[str]) -> None:
     name = args[0]
     if name.startswith("-"):
         raise Mistake("name the recipe first: descend lr-find RECIPE --flags; descend train --list shows them")
-    asked: SweepFlags = parse(SweepFlags, args[1:], f"descend lr-find {name}", default=SweepFlags(recipes.get(name)))
+    asked = read_asked(SweepFlags, recipes.get(name), args[1:], f"descend lr-find {name}")
     if asked.out:
         check_out(Path(asked.out))
-    curve = lr_find(asked.recipe, asked.low, asked.high, asked.points)
+    curve = lr_find(asked.recipe, None, asked.low, asked.high, asked.points)
     if asked.out:
-        save_curve(name, curve, Path(asked.out))
+        save_curve(recipes.shorten(name), curve, Path(asked.out))
     if asked.json:
         print(json.dumps({"recipe": name, **asdict(curve), "suggestion": curve.suggestion}, indent=1))
     else:

@@ -13,6 +13,7 @@ from descend.engine import hardware
 from descend.engine.distributed import World
 from descend.engine.loop import Loop
 from descend.engine.training import Training
+from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 
 
@@ -30,6 +31,7 @@ class Measured:
     memory: int
     """Most resident memory so far, in bytes."""
     threads: int
+    device: str
     facts: dict[str, object]
 
     def seconds(self, steps: int | None = None) -> float:
@@ -44,11 +46,12 @@ class Measured:
         return max(1, min(self.loop.steps, int((budget - self.start - self.evaluation) / per_step)))
 
 
+@hardware.tell_unsupported()
 def measure(recipe: Recipe, steps: int = 6) -> Measured:
     """Build the recipe, take a few steps of it and throw them away."""
     hardware.keep_memory()
     began = time.perf_counter()
-    parts = recipe.build()
+    parts = build_within_memory(recipe)
     start = time.perf_counter() - began
     threads = hardware.choose_threads(recipe.loop.threads, parts.task, parts.units_per_batch)
     torch.set_num_threads(threads)
@@ -64,4 +67,5 @@ def measure(recipe: Recipe, steps: int = 6) -> Measured:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     typical = sorted(times[1:])[len(times[1:]) // 2]  # the first step also allocates
     facts = {**parts.facts, "parameters": sum(p.numel() for p in parts.model.parameters())}
-    return Measured(recipe.loop, typical, evaluation, start, peak, threads, facts)
+    device = hardware.name_device(training.device)
+    return Measured(recipe.loop, typical, evaluation, start, peak, threads, device, facts)

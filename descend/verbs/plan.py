@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import tyro
 
 from descend import recipes
 from descend.kinds.recipe import Recipe
-from descend.verbs.flags import parse
+from descend.verbs.advice import advise, format_duration
+from descend.verbs.asked import find_recipe, read_asked
 from descend.verbs.measure import measure
 
 HELP = """usage: descend plan RECIPE [--flags] [--json]
@@ -23,25 +25,28 @@ examples
 """
 
 
-def plan(recipe: str | Recipe) -> dict[str, Any]:
+def plan(recipe: str | Recipe, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What a run of a recipe will take: data facts, seconds, bytes, threads, from a few measured steps.
 
     Args:
-        recipe: its name, or your own Recipe.
+        recipe: its name, its file, or your own Recipe.
+        values: other values of the recipe, by the names of its flags: {"model.width": 64}.
     """
-    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
-    measured = measure(values)
+    asked = find_recipe(recipe, values)
+    measured = measure(asked)
     parameters = int(str(measured.facts["parameters"]))
     return {
         "data": {k: v for k, v in measured.facts.items() if k != "parameters"},
         "parameters": parameters,
-        "steps": values.loop.steps,
+        "steps": asked.loop.steps,
         "step_seconds": measured.step,
         "evaluation_seconds": measured.evaluation,
         "total_seconds": measured.seconds(),
         "memory_bytes": measured.memory,
         "checkpoint_bytes": 4 * 4 * parameters,  # the weights twice, two moments of the optimizer
         "threads": measured.threads,
+        "device": measured.device,
+        "advice": advise(asked, measured),
     }
 
 
@@ -59,7 +64,7 @@ def main(args: list[str]) -> None:
     if not args or args[0].startswith("-"):
         print(HELP, end="")
         return
-    question: PlanFlags = parse(PlanFlags, args[1:], f"descend plan {args[0]}", default=PlanFlags(recipes.get(args[0])))
+    question = read_asked(PlanFlags, recipes.get(args[0]), args[1:], f"descend plan {args[0]}")
     found = plan(question.recipe)
     if question.json:
         print(json.dumps(found, indent=2))
@@ -67,16 +72,12 @@ def main(args: list[str]) -> None:
     for name, value in found["data"].items():
         print(f"{name:22} {value:,}" if isinstance(value, int | float) else f"{name:22} {value}")
     print(f"{'parameters':22} {found['parameters']:,}")
+    print(f"{'device':22} {found['device']}")
     print(f"{'threads':22} {found['threads']}")
     print(f"{'a step':22} {found['step_seconds'] * 1000:.1f} ms")
     print(f"{'an evaluation':22} {found['evaluation_seconds']:.2f} s")
     print(f"{'memory':22} {found['memory_bytes'] / 1e6:,.0f} MB")
     print(f"{'a checkpoint':22} {found['checkpoint_bytes'] / 1e6:,.1f} MB")
     print(f"{'total':22} {format_duration(found['total_seconds'])} for {found['steps']:,} steps")
-
-
-def format_duration(value: float) -> str:
-    """Seconds as a person would say them."""
-    if value < 120:
-        return f"{value:.0f} s"
-    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
+    for line in found["advice"]:
+        print(f"{'shorter':22} {line}")

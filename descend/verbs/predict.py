@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import csv
 import json as json_module
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from descend.errors import Mistake
 from descend.inference import open_run
-from descend.inference.answers import Answer
-from descend.inference.inputs import list_images
+from descend.inference.answers import SIDES, Answered, find_strange, score_answers
+from descend.inference.detector import Detector
+from descend.inference.image_classifier import ImageClassifier
+from descend.inference.inputs import PlainText, describe_reading, list_images
 from descend.inference.player import Player
 from descend.inference.sampler import Sampler
+from descend.inference.saving import check_out, format_csv, write_answers
+from descend.inference.segmenter import Segmenter
 from descend.inference.table_predictor import TablePredictor
+from descend.inference.tagger import Tagger
 from descend.inference.text_classifier import SentenceClassifier
 from descend.inference.writer import Writer
+from descend.own_code import use_code
+from descend.verbs.table import format_table
+
+if TYPE_CHECKING:
+    from descend.inference import Answerer
 
 BAR = 30  # characters of a bar at 100%
-SIDES = ("left", "top", "right", "bottom")  # of a box
+LABELLED = (SentenceClassifier, Tagger, TablePredictor, ImageClassifier, Detector)  # what has classes of its own
 OTHER = {Writer: "generate", Player: "evaluate", Sampler: "sample"}  # the verb for what classifies nothing
 
 
@@ -31,41 +40,91 @@ def predict(
     heat: str | Path = "",
     labels: Sequence[str] = (),
     checkpoint: str | int = "best",
+    out: str | Path = "",
+    replace: bool = False,
+    text: bool = False,
 ) -> list[dict[str, Any]]:
     """Ask a trained model about images, texts or tables.
 
     Args:
         run: a run's folder, or a model folder.
-        inputs: image files, folders or patterns; or texts, .txt or .jsonl files; or .csv files.
-        top: how many classes to return, the most likely first.
+        inputs: image files, folders, patterns or lists; texts (with [MASK], for a model that fills in blanks), words,
+            sources to be answered; files: .csv, .tsv and .jsonl by the columns of the training data, any other file
+            with a text on each line. A name that exists as a file is that file.
+        top: how many classes or words to return, the most likely first.
         heat: a PNG to write: each image beside where the model looked, or with its mask or box laid over it.
         labels: for a CLIP: the classes to choose from.
         checkpoint: best, last or a step.
+        out: a .csv, .tsv or .jsonl file to write: the input's columns, the prediction and its probability.
+        replace: write `out` anew where it exists.
+        text: the inputs are texts, even where there are files of these names.
 
     Returns:
         {"input", "answers": [{"label", "probability"}, ..]} of each image or text, with "box" (x0, y0, x1, y1 as shares
-        of the image) where the model finds one; of a table {"line", target, "probability"} of each record.
+        of the image) where the model finds one and "truth" where the file has the label; "cosine" instead of
+        "probability" for the neighbours of a word; of a tagger {"input", "tags": [{"word", "tag", "probability"}, ..]};
+        of a model that answers sources {"input", "text"}; of a table {"line", target, "probability"} of each record.
     """
     if top < 1:
         raise Mistake(f"--top {top}: at least 1")
-    given, answerer = [str(i) for i in inputs], open_run(run, checkpoint, labels)
-    if isinstance(answerer, Writer | Player | Sampler):
+    return [answer.as_json(top) for answer in ask(run, inputs, heat, labels, checkpoint, out, replace, text).answers]
+
+
+class Asked(NamedTuple):
+    """The answers, and what is to be said about them."""
+
+    answers: Sequence[Answered]
+    notes: list[str]
+    """How inputs were read, where that is not certain; why there is no score."""
+    scores: dict[str, float]
+    """How right the answers are, where the inputs tell the truth."""
+
+
+def ask(
+    run: str | Path,
+    inputs: Sequence[str | Path],
+    heat: str | Path,
+    labels: Sequence[str],
+    checkpoint: str | int,
+    out: str | Path,
+    replace: bool,
+    text: bool,
+) -> Asked:
+    """Open the run, let it answer, and write the files that are asked for."""
+    answerer = open_run(run, checkpoint, labels)
+    given: list[str] = [PlainText(i) if text else str(i) for i in inputs]
+    check_answerer(run, answerer, given, heat, text)
+    assert not isinstance(answerer, Player | Sampler)
+    if out:
+        check_out(Path(out), replace)
+    if heat:
+        from descend.report.predictions import check_png, draw_predictions, write_png
+
+        check_png(Path(heat), "--heat")
+    found = answerer.predict(given)
+    if heat and isinstance(answerer, ImageClassifier | Segmenter | Detector):
+        write_png(Path(heat), draw_predictions(answerer, list_images(given)), "--heat")
+    if out:
+        write_answers(Path(out), found)
+    texts = not isinstance(answerer, TablePredictor | ImageClassifier | Segmenter | Detector)
+    notes = describe_reading(given) if texts else []
+    known = answerer.labels if isinstance(answerer, LABELLED) else ()
+    if strange := find_strange(found, known):
+        return Asked(found, [*notes, f"no score: the model knows no class {strange!r} ({', '.join(known)})"], {})
+    return Asked(found, notes, score_answers(found))
+
+
+def check_answerer(run: str | Path, answerer: Answerer, given: list[str], heat: str | Path, text: bool) -> None:
+    """Refuse what does not fit the kind of model."""
+    if isinstance(answerer, Player | Sampler) or (isinstance(answerer, Writer) and answerer.continues):
         verb = OTHER[type(answerer)]
         raise Mistake(f"{run} holds a {answerer.trained.kind}, which is not a classifier; use: descend {verb} {run}")
     if not given:
         raise Mistake(f"{run} takes {answerer.takes}; name at least one: descend predict {run} …")
     if heat and answerer.takes != "images":
         raise Mistake(f"--heat is for images, but {run} takes {answerer.takes}")
-    if isinstance(answerer, TablePredictor):
-        return answerer.predict(given)
-    if isinstance(answerer, SentenceClassifier) or not heat:
-        return [answer.as_json(top) for answer in answerer.predict(given)]
-    from descend.report.predictions import check_png, draw_predictions, write_png
-
-    check_png(Path(heat), "--heat")
-    found: list[Answer] = answerer.predict(given)
-    write_png(Path(heat), draw_predictions(answerer, list_images(given)), "--heat")
-    return [answer.as_json(top) for answer in found]
+    if text and answerer.takes in ("images", "a table"):
+        raise Mistake(f"--text is for texts, but {run} takes {answerer.takes}")
 
 
 def show(found: list[dict[str, Any]]) -> None:
@@ -74,22 +133,41 @@ def show(found: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    wide = max(len(a["label"]) for row in found for a in row["answers"])
+    wide = max((len(a["label"]) for row in found for a in row["answers"]), default=0)
     for row in found:
         box = "  ".join(f"{side} {share:.0%}" for side, share in zip(SIDES, row.get("box", ()), strict=False))
         console.print(Text(row["input"], style="bold").append(f"  {box}" * bool(box), style="not bold"))
         for place, answer in enumerate(row["answers"]):
-            p = answer["probability"]
+            p = answer.get("probability", answer.get("cosine", 0.0))
             line = Text(f"  {answer['label']:<{wide}}  ")
-            line.append(f"{'█' * round(BAR * p):<{BAR}}", style="green" if place == 0 else "blue")
-            console.print(line.append(f" {p:6.1%}"))
+            line.append(f"{'█' * round(BAR * max(p, 0)):<{BAR}}", style="green" if place == 0 else "blue")
+            console.print(line.append(f" {p:6.1%}" if "probability" in answer else f" {p:6.3f}"))
+
+
+def show_tags(found: list[dict[str, Any]]) -> None:
+    """Each text as a table of its words."""
+    print("\n\n".join(format_table(["word", "tag", "probability"], list_tags(row["tags"])) for row in found))
+
+
+def list_tags(tags: list[dict[str, Any]]) -> list[list[str]]:
+    return [[tag["word"], tag["tag"], f"{tag['probability']:.1%}"] for tag in tags]
 
 
 def show_table(found: list[dict[str, Any]]) -> None:
     """The records as CSV."""
-    writer = csv.DictWriter(sys.stdout, list(found[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found)
+    sys.stdout.write(format_csv(found))
+
+
+def show_written(found: list[dict[str, Any]]) -> None:
+    """Each answer on a line of its own; where there are several, below its source."""
+    for row in found:
+        print(row["text"] if len(found) == 1 else f"{row['input']}\n  {row['text']}")
+
+
+def format_scores(scores: dict[str, float]) -> str:
+    """accuracy 0.9123, macro F1 0.9011 on 120 records"""
+    values = ", ".join(f"{name} {value:.4g}" for name, value in scores.items() if name != "records")
+    return f"{values} on {scores['records']:,.0f} answers whose truth the input tells"
 
 
 def command(
@@ -101,17 +179,26 @@ def command(
     heat: str = "",
     labels: str = "",
     checkpoint: str = "best",
+    out: str = "",
+    replace: bool = False,
+    text: bool = False,
+    code: str = "",
     json: bool = False,
 ) -> None:
-    """Ask a trained model about images, texts or a table.
+    """Ask a trained model about images, texts or a table; where the input has the target, say how right it is.
 
     Args:
         run: a run's folder, or a model folder.
-        inputs: image files, folders or patterns; or texts, .txt or .jsonl files; or a .csv file.
-        top: how many classes to show, the most likely first.
+        inputs: image files, folders, patterns or lists; texts, words; files of texts (a text on each line, or .csv,
+            .tsv, .jsonl by the columns of the training data); or a table.
+        top: how many classes or words to show, the most likely first.
         heat: a PNG to write: where the model looked, the mask of a segmentation model, or the box of a localiser.
         labels: for a CLIP: the classes to choose from, separated by commas.
         checkpoint: best, last or a step.
+        out: a .csv, .tsv or .jsonl file to write instead: the input's columns, the prediction, its probability.
+        replace: write --out anew where it exists.
+        text: the inputs are texts, even where there are files of these names.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         json: print JSON.
 
     Examples:
@@ -119,15 +206,32 @@ def command(
         descend predict runs/demo photos/ "more/*.png" --top 3 --heat heat.png
         descend predict runs/clip photo.jpg --labels "a red circle, a blue square"
         descend predict runs/opinions "a moving film" --json
+        descend predict runs/opinions reviews.csv --out answers.csv
+        descend predict runs/bert-pydoc "the [MASK] statement is used for"
         descend predict runs/table new.csv > answers.csv
     """
+    if top < 1:
+        raise Mistake(f"--top {top}: at least 1")
+    use_code(code)
     named = [name.strip() for name in labels.split(",") if name.strip()]
-    found = predict(run, *inputs, top=top, heat=heat, labels=named, checkpoint=checkpoint)
-    if json:
+    asked = ask(run, inputs, heat, named, checkpoint, out, replace, text)
+    for note in asked.notes:
+        print(note, file=sys.stderr)
+    found = [answer.as_json(top) for answer in asked.answers]
+    table = not json and bool(found) and "line" in found[0]
+    if out:
+        print(f"written {out}: {len(found):,} answers")
+    elif json:
         print(json_module.dumps(found, indent=2, ensure_ascii=False))
-    elif found and "answers" in found[0]:
-        show(found)
-        if heat:
-            print(f"written {heat}")
     elif found:
-        show_table(found)
+        show_found(found)
+    if heat and not json:
+        print(f"written {heat}")
+    if asked.scores:  # what is printed for another program stays clean
+        print(format_scores(asked.scores), file=sys.stderr if (json or table) and not out else sys.stdout)
+
+
+def show_found(found: list[dict[str, Any]]) -> None:
+    """For people, by what kind of answers they are."""
+    kinds = {"tags": show_tags, "answers": show, "text": show_written}
+    next((shown for key, shown in kinds.items() if key in found[0]), show_table)(found)

@@ -9,6 +9,7 @@ from typing import Any
 from descend.engine.progress import clock
 from descend.errors import Mistake
 from descend.report.history import History, as_number, read_history
+from descend.report.scores import spell
 from descend.verbs.table import format_table
 
 
@@ -40,6 +41,7 @@ def summarize_run(path: Path) -> dict[str, Any]:
         "steps": history.steps,
         "score": history.watch[1] if best else None,
         "best": best[1] if best else None,
+        "test": history.tested or None,
         "loss": find_last_loss(history),
         "seconds": history.seconds,
         "state": history.state,
@@ -54,7 +56,7 @@ def find_last_loss(history: History) -> float | None:
 
 
 def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
-    """List the runs under a folder: steps, best validation score, loss, time, state.
+    """List the runs under a folder: steps, best validation score, test score, loss, time, state.
 
     A run is running, finished, interrupted (resume continues it), failed or damaged.
 
@@ -76,15 +78,25 @@ def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:
     elif not found:
         print(f"No runs in {folder} yet. To start one: descend train gpt2-pydoc")
     else:
-        columns = ["run", "recipe", "step", "best", "loss", "time", "state"]
+        columns = ["run", "recipe", "step", "best", "test", "loss", "time", "state"]
         print(format_table(columns, [make_row(run) for run in found]))
 
 
 def make_row(run: dict[str, Any]) -> list[Any]:
     """A run as a row of the table."""
     if "recipe" not in run:
-        return [run["run"], "", "", "", "", "", run["state"]]
+        return [run["run"], "", "", "", "", "", "", run["state"]]
     of = f"{run['step']}/{run['steps']}" if run["steps"] else str(run["step"])
     best = "" if run["best"] is None else f"{run['score']} {run['best']:.4g}"
+    test = find_test_score(run)
     loss = "" if run["loss"] is None else f"{run['loss']:.4g}"
-    return [run["run"], run["recipe"], of, best, loss, clock(run["seconds"]), run["state"]]
+    return [run["run"], run["recipe"], of, best, test, loss, clock(run["seconds"]), run["state"]]
+
+
+def find_test_score(run: dict[str, Any]) -> str:
+    """The watched score on the test data; of a regression R², since its loss has no unit."""
+    tested = run["test"] or {}
+    name = "r2" if "r2" in tested and run["score"] == "loss" else run["score"]
+    if name not in tested:
+        return ""
+    return f"{tested[name]:.4g}" if name == run["score"] else f"{spell(name)} {tested[name]:.4g}"

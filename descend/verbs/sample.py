@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from descend.inference.sampler import Sampler
+from descend.own_code import use_code
 
 
 def sample(run: str | Path, count: int = 16, seed: int = 0, checkpoint: str | int = "best") -> list[list[float]]:
@@ -30,6 +31,7 @@ def command(
     count: Annotated[int, tyro.conf.arg(aliases=["-n"])] = 16,
     seed: int = 0,
     checkpoint: str = "best",
+    code: str = "",
     json: bool = False,
 ) -> None:
     """Draw new examples from a generative model; each is a line of numbers.
@@ -39,11 +41,13 @@ def command(
         count: how many examples.
         seed: of the noise; the same seed gives the same examples.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         json: print JSON.
 
     Examples:
         descend sample runs/gan-mixture -n 16
         descend sample runs/gan-mixture -n 1000 --seed 1 > points.csv
     """
+    use_code(code)
     found = sample(run, count, seed, checkpoint)
     print(json_module.dumps(found) if json else "\n".join(",".join(f"{v:.6g}" for v in row) for row in found))

@@ -9,8 +9,11 @@ from typing import Any
 
 import torch
 import tyro
+from torch import Tensor
 
 from descend.errors import Mistake
+from descend.own_code import use_code
+from descend.ranges import Whole
 from descend.tracing.examples import EXAMPLES
 from descend.tracing.expression import read_values
 from descend.tracing.page import make_trace_page
@@ -44,16 +47,22 @@ def trace(
     if isinstance(what, str):
         if inputs:
             raise Mistake("trace: positional inputs belong to a function; give an expression's by name: x=1.0")
-        found = find_source(
-            what, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in at.items()}, checkpoint
-        )
-        return make_trace(found.fn, found.inputs, output, along, segments, found.title, found.module)
+        values = {name: torch.as_tensor(value, dtype=torch.float64) for name, value in at.items()}
+        return trace_named(what, values, output, along, segments, checkpoint)
     if not callable(what):
         raise Mistake(f"trace: {type(what).__name__} is neither a function nor a name")
     if at:
         raise Mistake(f"trace: {next(iter(at))}= is for an expression; give a function its inputs by position")
     given = [torch.tensor(x, dtype=torch.float64) if isinstance(x, float) else x for x in inputs]
     return make_trace(what, given, output, along, segments, getattr(what, "__name__", type(what).__name__))
+
+
+def trace_named(
+    what: str, at: dict[str, Tensor], output: str, along: str, segments: int, checkpoint: str | int
+) -> Trace:
+    """An expression with its variables' values, a walkthrough, a model or a run."""
+    found = find_source(what, at, checkpoint)
+    return make_trace(found.fn, found.inputs, output, along, segments, found.title, found.module)
 
 
 def command(
@@ -63,8 +72,9 @@ def command(
     at: tyro.conf.UseAppendAction[list[str]] = [],  # noqa: B006
     output: str = "",
     along: str = "",
-    segments: int = 0,
+    segments: Whole = 0,
     checkpoint: str = "best",
+    code: str = "",
     html: Path | None = None,
     json: bool = False,
 ) -> None:
@@ -79,6 +89,7 @@ def command(
         along: the direction of forward mode: an input or parameter, or an element of it: w[0,1].
         segments: segments of gradient checkpointing; 0: the square root of the number of operations.
         checkpoint: of a run: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         html: write a page to click through.
         json: print JSON.
 
@@ -87,6 +98,7 @@ def command(
         descend trace attention-head --html head.html
         descend trace gpt2 --output 0,6,3 --along wte.weight
     """
+    use_code(code)
     if not what:
         known = [{"walkthrough": name, "about": example.about} for name, example in EXAMPLES.items()]
         text = "\n".join(f"{entry['walkthrough']:<15} {entry['about']}" for entry in known)
@@ -94,7 +106,7 @@ def command(
         return
     if html is not None and (html.suffix != ".html" or not html.parent.is_dir()):
         raise Mistake(f"--html {html}: name a file that ends in .html, in a folder that exists")
-    found = trace(what, output=output, along=along, segments=segments, checkpoint=checkpoint, **read_values(at))
+    found = trace_named(what, read_values(at), output, along, segments, checkpoint)
     print(json_format.dumps(as_json(found), indent=1) if json else found)
     if html is not None:
         html.write_text(make_trace_page(found), encoding="utf-8")

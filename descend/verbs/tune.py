@@ -19,22 +19,23 @@ from descend.engine import checkpoint
 from descend.engine.fit import Display, Result
 from descend.engine.run import Run
 from descend.errors import Mistake
+from descend.files import field, read_json, write_json
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import from_json, to_json
+from descend.own_code import refuse_while_importing
 from descend.report import write_report
 from descend.report.study import write_study
 from descend.tuning.space import choose_space, find_difference, read_space, type_values
 from descend.tuning.study import Pruned, Pruner, Study, StudyPlan, Train
 from descend.tuning.suggest import Sampler
+from descend.verbs.asked import find_recipe, name_recipe, read_asked
 from descend.verbs.flags import parse, read_seconds
 from descend.verbs.start import continue_run, run_recipe
 from descend.verbs.train import TrainFlags
 from descend.verbs.trials import Shown, print_outcome
-from descend.weights.folder import write_json
-from descend.weights.layout import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 HELP = """usage: descend tune RECIPE [--search NAME=WHERE ...] [--flags]
        descend tune --resume DIR [--trials N] [--budget 10m] [--quiet] [--json]
@@ -64,6 +65,7 @@ SAME = ("name", "search", "sampler", "pruner", "values")  # what makes a command
 
 def tune(
     recipe: str | Recipe,
+    values: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     search: tuple[str, ...] | list[str] = (),
     trials: int = 0,
@@ -76,7 +78,8 @@ def tune(
     """Search for good values of a recipe's flags. Validation scores select; the test data is never read.
 
     Args:
-        recipe: its name, or your own Recipe.
+        recipe: its name, its file, or your own Recipe.
+        values: other values of the recipe, for every trial, by the names of its flags: {"steps": 500}.
         out: the study's folder; None: runs/RECIPE-tune/TIME.
         search: flags that vary: "optim.lr=1e-4..1e-1:log", "model.width=32,64"; none: the learning rate and the batch.
         trials: how many; 0: 30, or the whole grid.
@@ -89,9 +92,10 @@ def tune(
     Returns:
         What `descend tune --json` prints: trials, best, importance, command.
     """
-    name = recipe if isinstance(recipe, str) else f"own-{type(recipe).__name__.lower()}"
-    values = recipes.get(recipe) if isinstance(recipe, str) else recipe
-    order = TuneFlags(values, tuple(search), trials, sampler, pruner, str(budget or ""), str(out or ""), replace, quiet)
+    refuse_while_importing("tune")
+    name = recipe if isinstance(recipe, str) else name_recipe(recipe)
+    asked = find_recipe(recipe, values)
+    order = TuneFlags(asked, tuple(search), trials, sampler, pruner, str(budget or ""), str(out or ""), replace, quiet)
     return begin_study(name, order)
 
 
@@ -110,7 +114,11 @@ def begin_study(name: str, order: TuneFlags) -> dict[str, Any]:
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
     }
     make_plan(asked, order.recipe).trials(0)  # a mistake in the space is reported before anything is written
-    folder = Path(order.out) if order.out else Path("runs") / f"{name}-tune" / time.strftime("%Y%m%d-%H%M%S")
+    folder = (
+        Path(order.out)
+        if order.out
+        else Path("runs") / f"{recipes.shorten(name)}-tune" / time.strftime("%Y%m%d-%H%M%S")
+    )
     return search_in(folder, asked, order.budget, order.replace, order.quiet)
 
 
@@ -146,7 +154,7 @@ def search_in(folder: Path, asked: dict[str, Any], budget: str, replace: bool, q
         study, trials = Study(folder, plan), plan.trials(asked["trials"])
         make = make_builder(asked["name"], recipe, plan)
         shown = Shown(study, trials, quiet)
-        state = study.run(trials, make, make_trainer(asked["name"]), shown.begin, shown.report, limit)
+        state = study.run(trials, make, make_trainer(recipes.shorten(asked["name"])), shown.begin, shown.report, limit)
         found = summarize_study(study, asked, recipe, make, state)
         write_study(folder, found)
     return found
@@ -177,8 +185,7 @@ def make_builder(name: str, recipe: Recipe, plan: StudyPlan) -> Callable[[dict[s
 
     def make(values: dict[str, Any]) -> Recipe:
         flags = type_values(plan.dimensions, values)
-        order: TrainFlags = parse(TrainFlags, flags, f"descend train {name}", default=TrainFlags(recipe))
-        return order.recipe
+        return read_asked(TrainFlags, recipe, flags, f"descend train {name}").recipe
 
     return make
 
@@ -192,7 +199,8 @@ def make_trainer(name: str) -> Train:
         run = Run(folder)
         try:
             if checkpoint.names(run.checkpoints):
-                return continue_run(name, recipe, run, run.recipe["environment"]["threads"], display=display)
+                began = field(run.recipe, "environment.threads", int, folder / "recipe.json")
+                return continue_run(name, recipe, run, began, display=display)
             shutil.rmtree(folder, ignore_errors=True)
             return run_recipe(name, recipe, folder, display=display)[1]
         except Pruned:
@@ -209,7 +217,7 @@ def summarize_study(
 ) -> dict[str, Any]:
     """The study as JSON."""
     rows, best, command = study.rows(), study.best(), ""
-    if best is not None and asked["name"] in recipes.names():
+    if best is not None and recipes.exists(asked["name"]):
         flags = find_difference(recipes.get(asked["name"]), make(best.params))
         command = shlex.join(["descend", "train", asked["name"], *flags])
     plan = study.plan
@@ -266,7 +274,7 @@ def main(args: list[str]) -> None:
     name = args[0]
     if name.startswith("-"):
         raise Mistake("name the recipe first: descend tune RECIPE --flags; or descend tune --resume DIR")
-    order: TuneFlags = parse(TuneFlags, args[1:], f"descend tune {name}", default=TuneFlags(recipes.get(name)))
+    order = read_asked(TuneFlags, recipes.get(name), args[1:], f"descend tune {name}")
     print_outcome(begin_study(name, order), order.json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -15,13 +15,14 @@ from descend.data.images.labelled import Images, Preprocessing, Splits
 from descend.interpret.filters import measure_entropies, read_filters, scale_filters
 from descend.interpret.grad_cam import grad_cam
 from descend.interpret.gradients import saliency
-from descend.interpret.layers import as_maps, feature_maps, list_convolutions
+from descend.interpret.layers import as_maps, feature_maps, find_last_maps, list_convolutions, list_maps
 from descend.interpret.overlay import overlay_heat, rescale_heat
 from descend.interpret.representations import project, representations
 from descend.interpret.rollout import rollout_heat
 from descend.nn.attention.maps import attention_maps
 from descend.theory.network import layers
-from descend.views.classes import show_confusion
+from descend.views.attempts import show_each
+from descend.views.classes import show_classification
 from descend.views.pixels import channels_last
 from descend.weights.pretrained import Pretrained
 
@@ -31,13 +32,10 @@ ROWS, CHANGED = 5, 7  # of the contact sheet: images, and augmentations of each
 
 
 def show_predictions(model: nn.Module, splits: Splits, batches: Iterable[Batch]) -> list[Exhibit]:
-    """The confusion matrix, and the images where the model is most wrong."""
+    """The scores of the classes, and the images where the model is most wrong."""
     where, images, labels = next(model.parameters()).device, splits.valid, splits.labels
     p = torch.cat([model(b["x"].to(where)).softmax(dim=-1).cpu() for b in batches])
-    predicted, true = p.argmax(dim=-1), images.y[:, None]
-    # How far the best wrong class leads the right one; below 0 where the answer is right.
-    lead = p.scatter(1, true, 0).amax(dim=1) - p.gather(1, true).squeeze(1)
-    worst = lead.argsort(descending=True, stable=True)[:SHOWN]
+    predicted, worst = p.argmax(dim=-1), rank_lead(p, images.y)[:SHOWN]
     captions = [
         f"{name_image(splits, int(images.ids[i]))}: {labels[int(images.y[i])]}, "
         + ("predicted " if predicted[i] != images.y[i] else "correct, ")
@@ -45,14 +43,21 @@ def show_predictions(model: nn.Module, splits: Splits, batches: Iterable[Batch])
         for i in worst.tolist()
     ]
     return [
-        show_confusion(predicted, images.y, labels, "Validation images, best checkpoint."),
+        *show_classification(p, images.y, labels, "images"),
         Exhibit(
             "images",
-            "Most confident mistakes, then closest calls",
+            "Most confident mistakes, then least certain predictions",
             {"images": channels_last(images.x[worst]), "captions": captions},
             "Validation images, ordered by how far the best wrong class leads.",
         ),
     ]
+
+
+def rank_lead(p: Tensor, y: Tensor) -> Tensor:
+    """The rows, by how far the best wrong class leads the right one; below 0 where the answer is right."""
+    true = y[:, None]
+    lead = p.scatter(1, true, 0).amax(dim=1) - p.gather(1, true).squeeze(1)
+    return lead.argsort(descending=True, stable=True)
 
 
 def name_image(splits: Splits, record: int) -> str:
@@ -88,24 +93,30 @@ def look_inside(model: Any, images: Images, prepare: Preprocessing) -> list[Exhi
     rows = torch.arange(min(MAPPED, len(images.y)))
     pixels, y = images.x[rows], images.y[rows]
     x = prepare(pixels).to(where)
-    shown = []
+    makers: dict[str, Callable[[], Exhibit]] = {}
     if list_convolutions(model):
-        shown += [show_filters(model), show_feature_maps(model, x[:1])]
-    return [*shown, show_heat(model, x, pixels, y, prepare.labels), show_representations(model, x, y, prepare.labels)]
+        makers = {
+            "First-layer filters": lambda: show_filters(model),
+            "Feature maps": lambda: show_feature_maps(model, x[:1]),
+        }
+    makers["Class activation heat maps"] = lambda: show_heat(model, x, pixels, y, prepare.labels)
+    makers["Embeddings"] = lambda: show_representations(model, x, y, prepare.labels)
+    return show_each(makers)
 
 
 def find_heat(model: nn.Module, x: Tensor, y: Tensor | None = None) -> tuple[Tensor, str]:
     """Heat (b, h, w) for a class, and how it was found.
 
-    Grad-CAM at the last convolution; attention rollout in a transformer, whose one convolution cuts the patches; the
-    gradient at the pixels where there is neither.
+    Grad-CAM at the last convolution whose maps still have 4×4 places; attention rollout in a transformer, whose one
+    convolution cuts the patches; the gradient at the pixels where there is neither.
     """
     square = [a for a in attention_maps(model, x).values() if a.shape[-1] == a.shape[-2]]
     if square and len(list_convolutions(model)) < 2 and all(a.shape == square[0].shape for a in square):
         heat = rollout_heat(square, *x.shape[-2:])
         return F.interpolate(heat[:, None], size=x.shape[-2:], mode="bilinear")[:, 0], "attention rollout"
-    if len(list_convolutions(model)) > 1:
-        return grad_cam(model, x, y), "Grad-CAM"
+    layer = find_last_maps(model, x) if len(list_convolutions(model)) > 1 else ""
+    if layer:
+        return grad_cam(model, x, y, layer), f"Grad-CAM at layer {layer}"
     return saliency(model, x, y), "gradient at the pixels"
 
 
@@ -119,12 +130,13 @@ def show_filters(model: nn.Module) -> Exhibit:
         mine, other = (float(measure_entropies(part.cpu()).mean()) for part in (found, noise))
         note += f" Entropy of their spectra {mine:.2f}; random filters have {other:.2f}, a single wave 0."
     content = {"images": channels_last(shown), "captions": [str(k) for k in range(len(shown))]}
-    return Exhibit("images", "First filters", content, note)
+    return Exhibit("images", "First-layer filters", content, note)
 
 
 def show_feature_maps(model: nn.Module, x: Tensor) -> Exhibit:
     """The strongest maps of the first, the middle and the last convolution for one image."""
-    names = list_convolutions(model)
+    sizes = list_maps(model, x)
+    names = [name for name, size in sizes.items() if min(size) >= 4] or list(sizes)
     chosen = list(dict.fromkeys(names[i] for i in (0, len(names) // 2, -1)))
     shown, captions = [], []
     for name in chosen:
@@ -132,7 +144,7 @@ def show_feature_maps(model: nn.Module, x: Tensor) -> Exhibit:
         best = a.flatten(1).amax(dim=1).argsort(descending=True)[:MAPS]
         large = F.interpolate(rescale_heat(a[best])[None], size=x.shape[-2:], mode="nearest")[0]
         shown.append(large.cpu())
-        captions += [f"{name}, map {int(k)}" for k in best]
+        captions += [f"{name}, channel {int(k)}" for k in best]
     content = {"images": torch.cat(shown).numpy(), "captions": captions}
     return Exhibit("images", "Feature maps", content, "Activations after the ReLU, for the first validation image.")
 
@@ -142,18 +154,22 @@ def show_heat(model: nn.Module, x: Tensor, pixels: Tensor, y: Tensor, labels: tu
     with torch.no_grad():
         p = model(x).softmax(dim=1).cpu()
     predicted = p.argmax(dim=1)
-    lead = p.amax(dim=1) - p.gather(1, y[:, None])[:, 0]
-    worst = lead.argsort(descending=True, stable=True)[:HEATED]
+    worst = rank_lead(p, y)[:HEATED]
     heat, how = find_heat(model, x[worst.to(x.device)], predicted[worst].to(x.device))
     over = overlay_heat(pixels[worst], heat.cpu())
     plain = pixels[worst].mean(dim=1, keepdim=True).expand(-1, 3, -1, -1) if pixels.shape[1] == 1 else pixels[worst]
     both = torch.stack([plain, over], dim=1).flatten(0, 1)
     captions = []
     for i in worst.tolist():
-        captions += [f"{labels[int(y[i])]}", f"{labels[int(predicted[i])]} ({float(p[i].max()):.0%})"]
+        right = "correct" if predicted[i] == y[i] else "wrong"
+        said = f"evidence for {labels[int(predicted[i])]} ({float(p[i].max()):.0%}, {right})"
+        captions += [f"true class: {labels[int(y[i])]}", said]
     content = {"images": channels_last(both), "captions": captions}
-    note = f"Each image with its true class, then the evidence for the predicted one ({how}): red counts most."
-    return Exhibit("images", "Heat maps of the worst mistakes", content, note)
+    note = (
+        "The most confident mistakes, then the least certain predictions: each image, and where the evidence for the "
+        f"predicted class lies; red counts most ({how})."
+    )
+    return Exhibit("images", "Class activation heat maps", content, note)
 
 
 def show_representations(model: nn.Module, x: Tensor, y: Tensor, labels: tuple[str, ...]) -> Exhibit:
@@ -166,4 +182,4 @@ def show_representations(model: nn.Module, x: Tensor, y: Tensor, labels: tuple[s
         if by == "tsne"
         else "Principal components."
     )
-    return Exhibit("points", "Representations", content, f"The vectors before the head. {note}")
+    return Exhibit("points", "Embeddings", content, f"Validation images, by the vectors before the head. {note}")

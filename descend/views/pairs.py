@@ -85,7 +85,9 @@ class PairsView:
             "x_label": "tokens of the source",
             "y_label": "share",
         }
-        return Exhibit("curve", "By length", content, "A fixed-size context loses long sources; attention keeps them.")
+        return Exhibit(
+            "curve", "Score by source length", content, "A fixed-size context loses long sources; attention keeps them."
+        )
 
     @torch.no_grad()
     def show_exposure(self, rows: list[list[int]]) -> Exhibit:

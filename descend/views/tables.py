@@ -5,54 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from descend.contracts import Exhibit
 from descend.data.tables.columns import Category
 from descend.data.tables.scaling import Whiten
 from descend.data.tables.source import TableSplits
-from descend.models.mlp import MLP
-from descend.views.classes import show_confusion
+from descend.metrics.regression import mean_absolute_error, r_squared, root_mean_squared_error
+from descend.views.classes import show_classification
 
 CELLS = 160  # of an image of regions, in each direction
 
 
-def show_table(model: MLP, splits: TableSplits) -> list[Exhibit]:
+def show_table(model: nn.Module, splits: TableSplits) -> list[Exhibit]:
     """Predictions beside the truth, regions where there is a plane, and how the columns were read."""
     target, valid = splits.columns.target, splits.valid
     z = predict_rows(model, valid.x)
     if not target.labels:
         return [show_fit(z[:, 0], splits), show_columns(splits)]
     p = z.softmax(dim=-1)
-    shown = [show_confusion(p.argmax(dim=-1), valid.y, target.labels, "Validation records, best checkpoint.")]
+    shown = show_classification(p, valid.y, target.labels, "records")
     if len(splits.columns.inputs) > 1:
         shown.append(show_regions(model, splits))
     if len(splits.columns.inputs) == len(target.labels) == 2:
         clouds = {label: z[valid.y == k].tolist() for k, label in enumerate(target.labels)}
         note = "The logits of the same records: the diagonal separates the classes."
-        shown.append(Exhibit("points", "Output space", clouds, note))
-    return [*shown, show_classes(p, splits), show_columns(splits)]
+        shown.append(Exhibit("points", "Logits", clouds, note))
+    return [*shown, show_columns(splits)]
 
 
-def predict_rows(model: MLP, x: Tensor) -> Tensor:
+def predict_rows(model: nn.Module, x: Tensor) -> Tensor:
     """The model's outputs for any number of rows, on the CPU."""
     where = next(model.parameters()).device
     return torch.cat([model(part.to(where)).cpu() for part in x.split(4096)])
 
 
 def show_fit(z: Tensor, splits: TableSplits) -> Exhibit:
-    """Predicted against true, in the target's own unit, with R²."""
+    """Predicted against true, in the target's own unit, with its errors."""
     target, y = splits.columns.target, splits.valid.y
-    left = float((z - y).square().mean() / y.var(correction=0).clamp(min=1e-12))
-    content = {
-        "true": (target.mean + target.std * y.double()).tolist(),
-        "predicted": (target.mean + target.std * z.double()).tolist(),
-        "name": target.name,
-    }
-    return Exhibit("against", "Predicted against true", content, f"Validation records, R² = {1 - left:.4f}.")
+    true, predicted = (target.mean + target.std * part.double() for part in (y, z))
+    errors = f"MAE {mean_absolute_error(predicted, true):.4g}, RMSE {root_mean_squared_error(predicted, true):.4g}"
+    note = f"Validation records, in the unit of {target.name}: {errors}; R² {r_squared(predicted, true):.4f}."
+    content = {"true": true.tolist(), "predicted": predicted.tolist(), "name": target.name}
+    return Exhibit("against", "Predicted against true", content, note)
 
 
-def show_regions(model: MLP, splits: TableSplits) -> Exhibit:
+def show_regions(model: nn.Module, splits: TableSplits) -> Exhibit:
     """The class that wins at each point of the plane: of the two inputs, or of the first two principal components."""
     x, labels, columns = splits.valid.x, splits.columns.target.labels, splits.columns
     two = len(columns.inputs) == 2
@@ -88,20 +86,6 @@ def lay_cells(flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return lo, hi, torch.stack([across, up], -1).reshape(-1, 2)
 
 
-def show_classes(p: Tensor, splits: TableSplits) -> Exhibit:
-    """Each class: how frequent it is, its recall, and its mean predicted probability."""
-    y, labels = splits.valid.y, splits.columns.target.labels
-    share = torch.bincount(splits.train.y, minlength=len(labels)) / len(splits.train.y)
-    rows = []
-    for k, label in enumerate(labels):
-        of_class = y == k
-        recall = float((p[of_class].argmax(dim=-1) == k).float().mean()) if of_class.any() else float("nan")
-        rows.append([label, int((splits.train.y == k).sum()), float(share[k]), recall, float(p[:, k].mean())])
-    content = {"columns": ["class", "training records", "share", "recall", "mean probability"], "rows": rows}
-    note = "Recall on the validation records. A mean probability far from the share shows poor calibration."
-    return Exhibit("table", "Classes", content, note)
-
-
 def show_columns(splits: TableSplits) -> Exhibit:
     """How each column was read."""
     rows: list[list[Any]] = []
@@ -113,4 +97,4 @@ def show_columns(splits: TableSplits) -> Exhibit:
             rows.append([column.name, column.kind, len(column.inputs), f"{column.mean:.4g} ± {column.std:.4g}{gaps}"])
     rows += [[name, "not used", 0, why] for name, why in splits.left_out.items()]
     content = {"columns": ["column", "type", "inputs", "training records"], "rows": rows}
-    return Exhibit("table", "How the columns were read", content)
+    return Exhibit("table", "Input columns", content)

@@ -11,11 +11,12 @@ from descend.contracts import Exhibit
 from descend.losses.balance import load_entropy, shares
 from descend.nn.attention.maps import attention_maps
 from descend.nn.experts import Router
-from descend.sampling.fill import fill
+from descend.sampling.fill import fill, place_blanks
 from descend.sampling.filters import TokenSampler
 from descend.sampling.generate import generate
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
+from descend.views.attempts import show_each
 
 ATTENDED = 32  # tokens of the attention maps
 READ = 128  # tokens whose probabilities are shown
@@ -34,17 +35,28 @@ def show_language_model(model: Any, tokenizer: Tokenizer, valid: Tensor) -> list
     """Samples; attention where the model has any; and the probabilities of the tokens of a validation text (t)."""
     tokens = valid[: READ + 1].long().to(next(model.parameters()).device)
     seen = tokens[: min(ATTENDED, model.config.context)]
-    maps = show_attention(model, [tokenizer.decode([t]) for t in seen.tolist()], seen[None])
+    names = [tokenizer.decode([t]) for t in seen.tolist()]
     read = tokens[: min(READ, model.config.context) + 1]
-    probabilities = show_probabilities(model, tokenizer, read)
-    return [*show_samples(model, tokenizer), *maps, probabilities, *show_experts(model, read[None, :-1])]
+    return show_each(
+        {
+            "Samples": lambda: show_samples(model, tokenizer),
+            "Attention maps": lambda: show_attention(model, names, seen[None]),
+            "Token probabilities": lambda: show_probabilities(model, tokenizer, read),
+            "Use of the experts": lambda: show_experts(model, read[None, :-1]),
+        }
+    )
 
 
 def show_masked_model(model: Any, inputs: Inputs, valid: Tensor) -> list[Exhibit]:
     """Blanks filled in, and where each head looks in a validation text: texts (n, t)."""
     tokens = valid[:1, :ATTENDED].long().to(next(model.parameters()).device)
     names = [inputs.tokenizer.decode([t]) for t in tokens[0].tolist()]
-    return [show_blanks(model, inputs), *show_attention(model, names, tokens)]
+    return show_each(
+        {
+            "Fill in the blank": lambda: show_blanks(model, inputs),
+            "Attention maps": lambda: show_attention(model, names, tokens),
+        }
+    )
 
 
 def show_samples(model: Any, tokenizer: Tokenizer) -> list[Exhibit]:
@@ -86,8 +98,8 @@ def show_blanks(model: Any, inputs: Inputs) -> Exhibit:
     where, rows = next(model.parameters()).device, []
     for sentence in BLANKS:
         before, _, after = sentence.partition("[MASK]")
-        encode = inputs.tokenizer.encode
-        tokens = torch.tensor(inputs.join([*encode(before.rstrip()), inputs.mask, *encode(after)]).tokens, device=where)
+        pieces = [inputs.tokenizer.encode(part) for part in (before.rstrip(), after)]
+        tokens = torch.tensor(inputs.join(place_blanks(pieces, inputs.mask, inputs.longest - 2)).tokens, device=where)
         found = fill(model, tokens, inputs.mask)
         words = [inputs.tokenizer.decode([token]) for token in found.tokens[0].tolist()]
         shares = found.probabilities[0].tolist()

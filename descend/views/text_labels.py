@@ -1,4 +1,4 @@
-"""What classifiers and taggers of text show: the confusion matrix, and the texts where they are most wrong."""
+"""What classifiers and taggers of text show: the scores of the classes, and the texts where they are most wrong."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from descend.data.text.tagged import Tagged
 from descend.metrics.spans import thing_f1
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
-from descend.views.classes import rank_mistakes, show_confusion
+from descend.views.classes import rank_mistakes, show_classification
 
 if TYPE_CHECKING:
     from descend.models.text_classifier import TextClassifier
 
 SHOWN = 8  # texts in the report
 LETTERS = 160  # of each
-NOTE = "Validation texts, best checkpoint."
 
 
 Predict = Callable[[Batch], Tensor]
@@ -30,7 +29,7 @@ Predict = Callable[[Batch], Tensor]
 
 
 def show_text_classes(predict: Predict, data: Labelled, inputs: Inputs) -> list[Exhibit]:
-    """The confusion matrix, and the texts where a fine-tuned encoder is most wrong."""
+    """The scores of the classes, and the texts where a fine-tuned encoder is most wrong."""
     arrays = data.arrays("valid", inputs)
     p = torch.cat([predict(batch).softmax(dim=-1) for batch in TrimmedInOrder(arrays, 64)])
     rows = [
@@ -38,7 +37,7 @@ def show_text_classes(predict: Predict, data: Labelled, inputs: Inputs) -> list[
         for i in rank_mistakes(p, arrays["y"], SHOWN)
     ]
     return [
-        show_confusion(p.argmax(dim=-1), arrays["y"], data.names, NOTE),
+        *show_classification(p, arrays["y"], data.names, "texts"),
         Exhibit("table", "Most confident mistakes", {"columns": ["true", "predicted", "text"], "rows": rows}),
     ]
 
@@ -49,12 +48,14 @@ def name_mistake(p: Tensor, y: int, names: Sequence[str]) -> list[str]:
 
 
 def show_tags(predict: Predict, data: Tagged, inputs: Inputs) -> list[Exhibit]:
-    """The confusion matrix of tags; with tags B-, I- and O also the F1 of entities."""
-    found, true = [], []
+    """The scores of the tags; with tags B-, I- and O also the F1 of entities."""
+    guessed, found, true = [], [], []
     for batch in TrimmedInOrder(data.arrays("valid", inputs), 64):
-        found += [row[at] for row, at in zip(predict(batch).argmax(dim=-1), batch["at"], strict=True)]
+        p = predict(batch).softmax(dim=-1)
+        guessed.append(p[batch["at"]])
+        found += [row[at] for row, at in zip(p.argmax(dim=-1), batch["at"], strict=True)]
         true += [row[at] for row, at in zip(batch["y"], batch["at"], strict=True)]
-    shown = [show_confusion(torch.cat(found), torch.cat(true), data.names, "Validation words, best checkpoint.")]
+    shown = show_classification(torch.cat(guessed), torch.cat(true), data.names, "words")
     if "O" in data.names:
         spelled = [[[data.names[k] for k in row.tolist()] for row in rows] for rows in (found, true)]
         shown.append(Exhibit("text", "Entities", f"F1 {thing_f1(*spelled):.4f} on the validation sentences"))
@@ -76,6 +77,6 @@ def show_opinions(model: TextClassifier, arrays: Batch, tokenizer: Tokenizer, na
         rows.append([*name_mistake(p[i], int(arrays["y"][i]), names), best, " ".join(words)[:LETTERS]])
     table = {"columns": ["true", "predicted", "most attention", "text"], "rows": rows}
     return [
-        show_confusion(p.argmax(dim=-1), arrays["y"], names, NOTE),
+        *show_classification(p, arrays["y"], names, "texts"),
         Exhibit("table", "Most confident mistakes", table),
     ]

@@ -26,7 +26,7 @@ def show_words(e: Tensor, vocabulary: Vocabulary, counts: Tensor) -> list[Exhibi
     return [
         Exhibit(
             "words",
-            "Map of words",
+            "Map of the word vectors",
             {"words": [known[i] for i in shown], "at": at.tolist()},
             f"The {len(shown)} most frequent content words, by their first two principal components.",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from descend.errors import naming
 from descend.web.markup import Html, html, join
 from descend.web.script import SCRIPT
 from descend.web.style import FRAME, STYLE
@@ -32,6 +33,7 @@ def make_fragment(*body: Html) -> Html:
 def write_page(path: Path, page: Html) -> Path:
     """Write it aside and rename it, so that a reader never meets half a page."""
     aside = path.with_name(f".{path.name}")
-    aside.write_text(page, encoding="utf-8")
+    with naming(path):
+        aside.write_text(page, encoding="utf-8")
     os.replace(aside, path)
     return path

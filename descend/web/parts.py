@@ -51,7 +51,8 @@ def make_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
     right = [" class=number" if all(map(is_number, column)) else "" for column in zip(*lines, strict=True)]
     right += [""] * (len(columns) - len(right))
     head = [html("<th{}>{}</th>", Html(side), str(name)) for name, side in zip(columns, right, strict=True)]
-    body = [html("<tr>{}</tr>", [make_cell(value) for value in row]) for row in lines]
+    digits = [find_digits(column) for column in zip(*lines, strict=True)]
+    body = [html("<tr>{}</tr>", [make_cell(v, d) for v, d in zip(row, digits, strict=True)]) for row in lines]
     top = html("<thead><tr>{}</tr></thead>", head) if any(columns) else None
     return html('<div class="wide"><table>{}<tbody>{}</tbody></table></div>', top, body)
 
@@ -60,11 +61,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def make_cell(value: Any) -> Html:
-    """A cell: whole numbers with commas, others with five digits, text escaped."""
+def find_digits(column: Sequence[Any]) -> str:
+    """How the numbers of a column are written: shares all with four digits after the point, others with five in all."""
+    shares = [value for value in column if isinstance(value, float)]
+    return ".4f" if len(shares) == len(column) and all(v == 0 or 0.001 <= abs(v) <= 1 for v in shares) else ".5g"
+
+
+def make_cell(value: Any, digits: str = ".5g") -> Html:
+    """A cell: whole numbers with commas, others with these digits, text escaped."""
     if not is_number(value):
         return html("<td>{}</td>", value if isinstance(value, Html) else str(value))
-    return html('<td class="number">{}</td>', f"{value:,}" if isinstance(value, int) else f"{value:.5g}")
+    return html('<td class="number">{}</td>', f"{value:,}" if isinstance(value, int) else f"{value:{digits}}")
 
 
 def make_pairs(parts: Iterable[tuple[str, str, dict[str, str]]]) -> Html:

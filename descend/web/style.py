@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-FRAME = "body { margin: 0; } body > .descend { min-height: 100vh; }"
+from descend.web.palette import DARK, LIGHT, PALETTE
 
-LIGHT = ("#2b6cd8", "#d66820", "#23936b", "#8b4fc9", "#c2377a", "#6b7280", "#0e8fa3", "#a98307", "#5457c9", "#8a5a3c")
-DARK = ("#6ea3ff", "#f39b5c", "#4cc79a", "#b98af0", "#f078ae", "#9aa4b5", "#4cc5d6", "#d9b64a", "#a3a6ff", "#cfa283")
-PALETTE = len(LIGHT)
-"""Colours of series: c0, c1, .. Modulo this number they begin again."""
+FRAME = "body { margin: 0; } body > .descend { min-height: 100vh; }"
 
 
 def define_colours(colours: tuple[str, ...]) -> str:

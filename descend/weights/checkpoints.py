@@ -10,12 +10,13 @@ best, and what the link says where it names none.
 
 from __future__ import annotations
 
-import json
+import os
 import re
+import sys
 from pathlib import Path
-from typing import Any
 
 from descend.errors import Mistake
+from descend.files import field, read_json
 
 CHECKSUMS = "checksums.json"
 
@@ -33,22 +34,30 @@ def step_of(name: str) -> int | None:
 
 def checkpoint_names(folder: Path) -> list[str]:
     """The checkpoints in a run's `checkpoints` folder, oldest first, by number."""
-    found = {p.name: step_of(p.name) for p in folder.glob("step-*") if p.is_dir()}
+    found = {p.name: step_of(p.name) for p in list_folder(folder) if p.name.startswith("step-") and p.is_dir()}
     return sorted((name for name, step in found.items() if step is not None), key=lambda name: (found[name], name))
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where there is no folder that can be read."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def is_complete(checkpoint: Path) -> bool:
     """Whether every file of its list is there, with its size where the list says it. Nothing else is read."""
     try:
-        listed = json.loads((checkpoint / CHECKSUMS).read_text(encoding="utf-8"))
-        files: dict[str, Any] = listed.get("files", listed)
+        listed = read_json(checkpoint / CHECKSUMS)
+        files = field(listed, "files", dict, CHECKSUMS) if "files" in listed else listed
         return all(
             (checkpoint / name).stat().st_size == entry["bytes"]
             if isinstance(entry, dict)
             else (checkpoint / name).is_file()
             for name, entry in files.items()
         )
-    except (OSError, ValueError, AttributeError, KeyError):
+    except (Mistake, OSError, ValueError, KeyError):
         return False
 
 
@@ -65,26 +74,38 @@ def resolve_checkpoint(run: str | Path, which: str | int = "best") -> Path:
         if which in ("best", "last") or step_of(str(which)) == (step_of(run.name) or -1):
             return run
         raise Mistake(f"{run} is a model folder, not a run: it has no checkpoint {which!r}")
-    intact = [name for name in checkpoint_names(folder) if is_complete(folder / name)]
+    found = checkpoint_names(folder)
+    intact = [name for name in found if is_complete(folder / name)]
     if not intact:
-        raise Mistake(f"{folder} holds no checkpoint yet; continue training with: descend resume {run}")
+        fault = f"only damaged checkpoints ({', '.join(found)})" if found else "no checkpoint yet"
+        raise Mistake(f"{folder} holds {fault}; continue training with: descend resume {run}")
     names = {step_of(name): name for name in intact}
-    step = {"last": step_of(intact[-1]), "best": _best(folder, intact)}.get(str(which), step_of(str(which)))
+    step = {"last": step_of(intact[-1]), "best": find_best(folder, intact)}.get(str(which), step_of(str(which)))
+    if which == "last" and intact[-1] != found[-1]:
+        print(f"descend: checkpoint {found[-1]} is damaged; {intact[-1]} is opened instead", file=sys.stderr)
     if step not in names:
-        best = names.get(_best(folder, intact))
+        best = names.get(find_best(folder, intact))
         there = ([f"best ({best})"] if best else []) + [f"last ({intact[-1]})", *map(str, names)]
         raise Mistake(f"{run} has no checkpoint {str(which)!r}; there are: {', '.join(there)}")
     return folder / names[step]
 
 
-def _best(folder: Path, intact: list[str]) -> int | None:
+def find_best(folder: Path, intact: list[str]) -> int | None:
     """The step that the newest checkpoint calls best, where that is there; else the one that `best` links to."""
     try:
-        tree = json.loads((folder / intact[-1] / "state.json").read_text(encoding="utf-8"))["tree"]
+        tree = field(read_json(folder / intact[-1] / "state.json"), "tree", dict, "state.json")
         step = dict(tree["$dict"]).get("best_step")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (Mistake, ValueError, KeyError, TypeError):
         step = None
-    if step and step_name(step) in intact:
-        return int(step)
-    linked = (folder / "best").resolve().name
+    if isinstance(step, int) and step > 0 and step_name(step) in intact:
+        return step
+    linked = read_link(folder / "best")
     return step_of(linked) if linked in intact else None
+
+
+def read_link(path: Path) -> str:
+    """The name of the folder that a link points to; nothing where there is no link."""
+    try:
+        return Path(os.readlink(path)).name
+    except OSError:
+        return ""

@@ -16,23 +16,26 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from descend.errors import Mistake
+from descend.weights.tensor_file import DTYPES, read_header
 
 PICKLED = (".pth", ".pt")
 
 
 @dataclass(frozen=True)
 class TensorFile:
-    """What a file holds: `shapes` by name, and `get(name)`."""
+    """What a file holds: `shapes` and `dtypes` (F32, I64, ..) by name, and `get(name)`."""
 
     path: Path
     shapes: Mapping[str, tuple[int, ...]]
+    dtypes: Mapping[str, str]
     get: Callable[[str], Tensor]
 
 
 def open_tensors(path: Path) -> TensorFile:
     """The named tensors of one file."""
     if not path.is_file():
-        raise Mistake(f"{path} does not exist; give a file of weights (.safetensors, .pth or .pt)")
+        fault = "is not a file" if path.exists() else "does not exist"
+        raise Mistake(f"{path} {fault}; give a file of weights (.safetensors, .pth or .pt)")
     if path.suffix == ".safetensors":
         return _open_safetensors(path)
     if path.suffix not in PICKLED:
@@ -41,12 +44,13 @@ def open_tensors(path: Path) -> TensorFile:
 
 
 def _open_safetensors(path: Path) -> TensorFile:
+    header = read_header(path)
     try:
         file: Any = safe_open(path, framework="pt")
-        shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118  (not a dict)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise Mistake(f"{path} is damaged or not a safetensors file: {error}") from None
-    return TensorFile(path, shapes, file.get_tensor)
+    shapes = {name: entry.shape for name, entry in header.items()}
+    return TensorFile(path, shapes, {name: entry.dtype for name, entry in header.items()}, file.get_tensor)
 
 
 def _open_pickled(path: Path) -> TensorFile:
@@ -57,4 +61,7 @@ def _open_pickled(path: Path) -> TensorFile:
         raise Mistake(f"{path} is damaged, or holds more than tensors and is not read: {first}") from None
     if not isinstance(found, Mapping) or not all(isinstance(x, Tensor) for x in found.values()):
         raise Mistake(f"{path} is not a state dict: names and their tensors; save model.state_dict() alone")
-    return TensorFile(path, {name: tuple(x.shape) for name, x in found.items()}, found.__getitem__)
+    if strange := next((name for name, x in found.items() if x.dtype not in DTYPES or x.layout != torch.strided), ""):
+        raise Mistake(f"{path}: tensor {strange!r} is a {found[strange].dtype}, {found[strange].layout}, and not read")
+    dtypes = {name: DTYPES[x.dtype] for name, x in found.items()}
+    return TensorFile(path, {name: tuple(x.shape) for name, x in found.items()}, dtypes, found.__getitem__)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torch import Tensor, nn
 
 from descend.errors import Mistake
+from descend.files import entries, read_json, write_json
 from descend.weights.files import open_tensors
-from descend.weights.layout import read_json
-from descend.weights.reading import read_tensors
+from descend.weights.reading import plan_reading, read_tensors
 from descend.weights.rules import Rule, rename_tensors
 from descend.weights.tensor_file import write_tensors
 
@@ -23,14 +21,16 @@ SHARD_BYTES = 5 * 2**30
 
 def find_weights(folder: Path) -> list[Path]:
     """The safetensors files of a folder; a folder with pickles only is refused with the way to convert it."""
-    if (folder / WEIGHTS).exists():
+    if (folder / WEIGHTS).exists() or (folder / WEIGHTS).is_symlink():
         return [folder / WEIGHTS]
     if (folder / INDEX).exists():
-        names = sorted(set(read_json(folder / INDEX).get("weight_map", {}).values()))
+        names = sorted(set(entries(read_json(folder / INDEX), "weight_map", str, folder / INDEX).values()))
+        if not names:
+            raise Mistake(f"{folder / INDEX} names no file of weights; copy it again")
         for name in names:
-            if Path(name).name != name:
-                raise Mistake(f"{folder / INDEX} points outside its folder: {name!r}")
-            if not (folder / name).exists():
+            if Path(name).name != name or not name.endswith(".safetensors"):
+                raise Mistake(f"{folder / INDEX}: {name!r} is not a .safetensors file of its folder")
+            if not (folder / name).is_file():
                 raise Mistake(f"{folder / INDEX} names {name}, which is not in the folder; copy the missing shard")
         return [folder / name for name in names]
     for name in PICKLES:
@@ -45,8 +45,16 @@ def find_weights(folder: Path) -> list[Path]:
 
 
 def read_weights(model: nn.Module, rules: Sequence[Rule], folder: Path, prefix: str = "") -> None:
-    """Copy a folder's tensors into the model, shard by shard (`weights.reading`)."""
-    read_tensors(model, rules, [open_tensors(path) for path in find_weights(folder)], prefix)
+    """Copy a folder's tensors into the model, shard by shard (`weights.reading`).
+
+    A model on the meta device gets its memory once the files are known to fit it: sizes that a file only claims cost
+    nothing.
+    """
+    files = [open_tensors(path) for path in find_weights(folder)]
+    if any(tensor.is_meta for tensor in model.state_dict().values()):
+        plan_reading(model, rules, files, prefix)
+        model.to_empty(device="cpu")
+    read_tensors(model, rules, files, prefix)
 
 
 def write_weights(
@@ -75,10 +83,3 @@ def write_weights(
     for name, shard in written.items():
         write_tensors(folder / name, shard, metadata={"format": "pt"})
     return written
-
-
-def write_json(path: Path, value: object) -> None:
-    """JSON written aside and renamed, so that a reader never sees half a file."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from descend.errors import Mistake
+from descend.ranges import describe_wrong, format_value, read_hints, shorten
 
 Config = TypeVar("Config")
 
@@ -31,34 +31,71 @@ class Layout:
     bare_prefix: str = ""  # checkpoints of the bare model leave this prefix out of every key
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or a mistake that names the file."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Mistake(f"{path} does not exist; a model folder needs it") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise Mistake(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise Mistake(f"{path} holds a {type(value).__name__}, not a JSON object")
-    return value
-
-
 def config_from_json(config_class: type[Config], layout: Layout, values: dict[str, Any], path: Path) -> Config:
     """Our config from the file's values; a fixed setting with another value is a mistake."""
-    values = layout.older(values)
-    for name, expected in layout.fixed.items():
-        if values.get(name, expected) != expected:
-            raise Mistake(f"{path}: {name} = {values[name]!r} is not supported, only {expected!r}")
     ours: dict[str, Any] = {}
     try:
+        values = layout.older(values)
+        for name, expected in layout.fixed.items():
+            if values.get(name, expected) != expected:
+                raise Mistake(f"{path}: {name} = {values[name]!r} is not supported, only {expected!r}")
         for name, theirs in named_fields(config_class, layout).items():
             first = theirs if isinstance(theirs, str) else theirs[0]
             if first in values:
-                ours[name] = layout.parts[name].read(values[first]) if name in layout.parts else values[first]
+                ours[name] = _read_field(config_class, layout, name, values[first], f"{path}: {first}")
         return config_class(**ours)
-    except (TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise Mistake(f"{path}: {error}") from None
+
+
+def make_part(kind: type[Config], values: Any, where: str) -> Config:
+    """A dataclass from the fields of a JSON object; one that is missing, unknown or of a wrong type is named."""
+    if not isinstance(values, dict):
+        raise Mistake(f"{where} is {shorten(format_value(values))}, not an object")
+    made: Any = kind
+    fields = {found.name: found for found in dataclasses.fields(made)}
+    try:
+        hints = read_hints(made)
+    except NameError:  # a class of the user's own, with names that only its file knows
+        hints = dict.fromkeys(fields, Any)
+    for name, value in values.items():
+        if name not in fields:
+            raise Mistake(f"{where}: {kind.__name__} has no field {name!r}; another version wrote it")
+        plain = _describe_plain(fields[name], value) if hints[name] is Any else ""
+        if wrong := plain or describe_wrong(value, hints[name]):
+            raise Mistake(f"{where}: {name} = {shorten(format_value(value))} of {kind.__name__} must be {wrong}")
+    try:
+        return kind(**values)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Mistake(f"{where}: {kind.__name__}: {error}") from None
+
+
+def _describe_plain(known: dataclasses.Field[Any], value: Any) -> str:
+    """What should be there instead of a plain value, where the default is a dataclass."""
+    default = known.default if known.default_factory is dataclasses.MISSING else known.default_factory()
+    if dataclasses.is_dataclass(default) and not dataclasses.is_dataclass(value) and not _holds_parts(value):
+        return f"an object with a class, such as {type(default).__name__}"
+    return ""
+
+
+def _holds_parts(value: Any) -> bool:
+    """Whether it is an object of dataclasses, as the optimizers of several players are."""
+    return isinstance(value, dict) and bool(value) and all(dataclasses.is_dataclass(part) for part in value.values())
+
+
+def _read_field(config_class: type, layout: Layout, name: str, value: Any, where: str) -> Any:
+    """The value of one field of ours, of its type and in its range."""
+    if name in layout.parts:
+        return layout.parts[name].read(value)
+    hint = read_hints(config_class)[name]
+    if wrong := describe_wrong(value, hint):
+        raise Mistake(f"{where} = {shorten(format_value(value))}: must be {wrong}")
+    return freeze_lists(value) if get_origin(hint) is tuple else value
+
+
+def freeze_lists(value: Any) -> Any:
+    """Tuples for the lists of a JSON file."""
+    return tuple(map(freeze_lists, value)) if isinstance(value, list) else value
 
 
 def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> dict[str, Any]:

@@ -11,15 +11,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
-from descend.weights.folder import SHARD_BYTES, read_weights, write_json, write_weights
-from descend.weights.layout import config_from_json, config_to_json, read_json
+from descend.files import read_json, write_json
+from descend.own_code import store_name
+from descend.weights.companions import read_companions, write_companions
+from descend.weights.folder import SHARD_BYTES, read_weights, write_weights
+from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.rules import Rule, same_names
+
+OWN = "descend_config"
+"""In config.json: the "module:Class" of a config of the user's own."""
+WRONG_SIZES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What building a model from the numbers of a file may end with, where they do not belong together."""
 
 
 class Pretrained(nn.Module):
@@ -27,6 +36,8 @@ class Pretrained(nn.Module):
 
     Config: ClassVar[type]
     config: Any
+    companions: Mapping[str, bytes] = MappingProxyType({})
+    """The other files of the folder that it was read from, by name: its tokenizer, its image processor, .."""
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -35,40 +46,60 @@ class Pretrained(nn.Module):
         if not folder.is_dir():
             raise Mistake(f"{folder} is not a folder")
         path = folder / "config.json"
-        config: Any = config_from_json(cls.Config, file.LAYOUT, read_json(path), path)
+        config: Any = config_from_json(cls.Config, _layout(file, cls), read_json(path), path)
         try:
             with torch.device("meta"):  # no time spent on initial values that the file replaces
                 model = cls(config)
-        except ValueError as error:
-            raise Mistake(f"{path}: {error}") from None
-        model.to_empty(device="cpu")
+        except WRONG_SIZES as error:
+            first = str(error).partition("\n")[0]
+            raise Mistake(f"{path}: {first}") from None
         with torch.no_grad():
-            read_weights(model, _rules(file, model.state_dict()), folder, file.LAYOUT.bare_prefix)
+            read_weights(model, _rules(file, model.state_dict()), folder, _layout(file, cls).bare_prefix)
+        model.companions = read_companions(folder)
         return model.eval()
 
     def save_pretrained(
         self, folder: str | Path, shard_bytes: int = SHARD_BYTES, state: Mapping[str, Tensor] | None = None
     ) -> dict[str, dict[str, Tensor]]:
-        """Write config.json and the weights so that `descend.load` and transformers open them.
+        """Write config.json and the weights so that `descend.load` and transformers open them, and what a folder that
+        the model was read from had beside them, where the new one does not have it.
 
         `state` is the state dict to write instead of the module's own: gathered shards, averaged weights.
         Returns what each file of weights holds.
         """
         folder, file = Path(folder), _file(type(self))
         folder.mkdir(parents=True, exist_ok=True)
-        model_type = file.__name__.rpartition(".")[2]
+        layout, own = _layout(file, type(self)), _name_own(type(self.config))
+        model_type = (own.rpartition(":")[0] or file.__name__).rpartition(".")[2]
         state = self.state_dict() if state is None else state
         dtype = str(next(iter(state.values())).dtype).removeprefix("torch.")
         written = write_weights(state, _rules(file, state), folder, shard_bytes)
-        values = config_to_json(self.config, file.LAYOUT, model_type, dtype)
+        values = config_to_json(self.config, layout, model_type, dtype) | ({OWN: own} if own else {})
         heads = (name for name, c in getattr(file, "ARCHITECTURES", {}).items() if isinstance(self, c))
-        write_json(folder / "config.json", values | {"architectures": [next(heads, file.LAYOUT.architecture)]})
+        write_json(folder / "config.json", values | {"architectures": [next(heads, layout.architecture)]})
+        write_companions(folder, self.companions)
         return written
 
 
+def _named(cls: type) -> type:
+    """The class that names its Config: sharding puts another on top of it."""
+    return next(c for c in cls.__mro__ if "Config" in vars(c))
+
+
 def _file(cls: type) -> Any:
-    """The module that defines the model: of the class that names its Config (sharding puts a class on top of it)."""
-    return sys.modules[next(c for c in cls.__mro__ if "Config" in vars(c)).__module__]
+    """The module that defines the model."""
+    return sys.modules[_named(cls).__module__]
+
+
+def _layout(file: Any, cls: type) -> Layout:
+    """LAYOUT of a model file; without one, config.json has the names of the config's fields."""
+    found: Layout | None = getattr(file, "LAYOUT", None)
+    return Layout(_named(cls).__name__) if found is None else found
+
+
+def _name_own(config: type) -> str:
+    """How the config of a user's model is found again; nothing for one of descend."""
+    return "" if config.__module__.startswith("descend.") else store_name(config)
 
 
 def _rules(file: Any, names: Iterable[str]) -> list[Rule]:

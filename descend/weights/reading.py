@@ -42,12 +42,19 @@ class Plan(NamedTuple):
     repeats: list[tuple[TensorFile, str, str]]
 
 
-def read_tensors(model: nn.Module, rules: Sequence[Rule], files: Sequence[TensorFile], prefix: str = "") -> None:
-    """Copy the files' tensors into the model; `prefix` is what checkpoints of the bare model leave out of every key."""
+def plan_reading(model: nn.Module, rules: Sequence[Rule], files: Sequence[TensorFile], prefix: str = "") -> Plan:
+    """Where each tensor of the files goes in the model, which may be on the meta device: names and shapes decide."""
     state = model.state_dict()
     plan = plan_copies(type(model).__name__, state, rules, files, prefix)
     take_left_out(plan, state, rules)
     check_missing(plan, state, rules, files)
+    return plan
+
+
+def read_tensors(model: nn.Module, rules: Sequence[Rule], files: Sequence[TensorFile], prefix: str = "") -> None:
+    """Copy the files' tensors into the model; `prefix` is what checkpoints of the bare model leave out of every key."""
+    state = model.state_dict()
+    plan = plan_reading(model, rules, files, prefix)
     check_repeats(plan, prefix)
     with torch.no_grad():
         for copy in plan.copies.values():
@@ -82,10 +89,18 @@ def plan_copies(
         shape, asked = file.shapes[key], tuple(rule.save(to).shape)
         if shape != asked:
             raise Mistake(f"{file.path}: key {key!r} has shape {shape}, this {model} expects {asked}")
+        if not _fits(file.dtypes[key], to.dtype):
+            raise Mistake(f"{file.path}: key {key!r} has the type {file.dtypes[key]}, this {model} expects {to.dtype}")
         if (ours, at) in plan.copies:
             raise Mistake(f"{file.path}: key {key!r} is a duplicate of {plan.copies[ours, at].key!r}")
         plan.copies[ours, at] = Copy(file, key, rule, to)
     return plan
+
+
+def _fits(found: str, expected: torch.dtype) -> bool:
+    """Whether both are fractions, or both whole numbers: bfloat16 may become float32, int32 may not."""
+    fraction = found.startswith(("F", "BF"))
+    return fraction == expected.is_floating_point and (found == "C64") == expected.is_complex
 
 
 def take_left_out(plan: Plan, state: Mapping[str, Tensor], rules: Sequence[Rule]) -> None:

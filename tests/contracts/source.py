@@ -10,7 +10,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
-    0: ("contracts", "errors", "ops", "theory", "native", "web"),
+    -2: ("errors",),
+    -1: ("files", "own_code", "ranges"),
+    0: ("contracts", "ops", "theory", "native", "web"),
     1: ("nn", "losses", "metrics", "optim", "text", "weights", "autodiff", "interpret", "sampling"),
     2: ("models", "classic", "data"),
     3: ("tasks", "engine", "views"),

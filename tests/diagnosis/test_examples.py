@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -102,3 +104,39 @@ def test_a_column_that_tells_all() -> None:
     shares = dict(data.rate_columns(Examples(some.x, y, some.ids), {f"c{j}": [j] for j in range(6)}))
     close(shares["c0"], 1.0)
     assert shares["c1"] < 0.2
+
+
+def tokens_of(length: int, fields: tuple[str, ...] = ()) -> dict[str, torch.Tensor]:
+    """A batch of two texts of this length, with a class each; their padding token is 7."""
+    x = torch.arange(1, length + 1).repeat(2, 1)
+    mask = torch.ones(2, length, dtype=torch.bool)
+    mask[1, 2:], x[1, 2:] = False, 7
+    return {"x": x, "mask": mask, "y": torch.tensor([0, 1]), "ids": torch.arange(2)} | dict.fromkeys(fields, x)
+
+
+def test_batches_keep_their_fields_and_texts_of_any_length_are_compared() -> None:
+    train, valid = (data.take_valid([tokens_of(n) for n in lengths]) for lengths in ((3, 6), (4, 3)))
+    assert train is not None
+    assert valid is not None
+    assert train.x.shape == (4, 6)
+    assert [set(batch) for batch in data.take_batches(train, 3)] == [{"x", "mask", "y", "ids"}] * 2
+    assert len(list(data.take_batches(train, 2))) == 1
+    # 1 2 3 is in both, and 1 2 with its padding; 1 2 3 4 only in the second.
+    close(data.measure_overlap(train, valid)[0], 0.75)
+    assert data.measure_overlap(train, replace(valid, y=1 - valid.y))[0] == 0
+
+
+def test_only_places_that_are_judged_count() -> None:
+    x, y = torch.tensor([[5, 6, 5, 6]]), torch.tensor([[0, 1, 2, 1]])
+    at = torch.tensor([[False, True, False, True]])
+    tagged = data.join([{"x": x, "y": y, "at": at}])
+    assert tagged.tokens
+    assert data.loss_of_constant(tagged) == 0  # only tag 1 is judged
+    assert data.count_pairs(tagged, tagged) < data.count_pairs(replace(tagged, at=None), replace(tagged, at=None))
+
+
+def test_a_loss_of_more_than_x_and_y_is_not_compared_with_chance() -> None:
+    noisy = data.join([tokens_of(3, ("words",))])
+    assert not noisy.classes
+    assert data.loss_of_constant(noisy) is None
+    assert data.loss_of_constant(data.join([tokens_of(3)])) is not None

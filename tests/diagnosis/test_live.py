@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torch import Tensor
 
-from descend.diagnosis.live import Watcher, means, thin
+from descend.diagnosis.live import Watcher, thin
+from descend.engine import checkpoint
 from descend.engine.fit import fit
 from descend.engine.progress import Quiet
 from descend.engine.run import Run
+from descend.engine.state import pack, unpack
 from descend.report import write_report
 from descend.report.history import read_history
 from descend.verbs.start import continue_run, describe, run_recipe
 from tests.diagnosis.patients import LOOP, WIDE, Plain, digits
+from tests.engine.small import small, train
 
-RECIPE: dict[str, Any] = {"name": "mine", "values": {"optim": {"lr": 0.1}, "loop": {"steps": 100}}}
+LOOP_VALUES = {"steps": 100, "eval_every": 10}
+RECIPE: dict[str, Any] = {"name": "mine", "values": {"optim": {"lr": 0.1}, "loop": LOOP_VALUES}}
+
+
+def show(watch: Watcher, step: int, metrics: dict[str, float], scores: dict[str, float]) -> list[dict[str, str]]:
+    """Ten steps with the same metrics, and the evaluation after them."""
+    for i in range(step - 9, step + 1):
+        watch.observe(i, metrics)
+    return watch(step, scores)
 
 
 class Said(Quiet):
@@ -30,55 +46,98 @@ class Said(Quiet):
 
 
 def test_a_rising_loss_is_told_once() -> None:
-    watch, told = Watcher(RECIPE, []), []
+    watch, told = Watcher(RECIPE), []
     for step in range(10, 101, 10):
-        told += watch(step, [{"loss": 1.0 + step / 10}] * 10, {"loss": 1.0 + step / 10})
+        told += show(watch, step, {"loss": 1.0 + step / 10}, {"loss": 1.0 + step / 10})
     assert [warning["finding"] for warning in told] == ["learning-rate-too-high"]
     assert "--optim.lr 0.01" in told[0]["said"]
 
 
 def test_overfitting_and_standing_still_are_told() -> None:
-    for valid, train, name in (
+    for valid, trained, name in (
         (lambda e: 1.0 + 0.2 * e, lambda e: 1.0 / (1 + e), "overfit"),
         (lambda e: 2.0, lambda e: 2.0, "no-progress"),
         (lambda e: 1.0 / (1 + e), lambda e: 1.0 / (1 + e), None),
     ):
-        watch, told = Watcher(RECIPE, []), []
+        watch, told = Watcher(RECIPE), []
         for e in range(1, 11):
-            told += watch(10 * e, [{"loss": train(e)}] * 10, {"loss": valid(e)})
+            told += show(watch, 10 * e, {"loss": trained(e)}, {"loss": valid(e)})
         assert [warning["finding"] for warning in told] == ([name] if name else [])
 
 
 def test_gradient_norms_where_they_are_at_hand() -> None:
-    watch, told = Watcher(RECIPE, []), []
+    watch, told = Watcher(RECIPE), []
     for e in range(1, 11):
-        told += watch(10 * e, [{"loss": 2.0 / e, "grad_norm": 10.0**e}] * 10, {"loss": 2.0 / e})
+        told += show(watch, 10 * e, {"loss": 2.0 / e, "grad_norm": 10.0**e}, {"loss": 2.0 / e})
     assert [warning["finding"] for warning in told] == ["exploding-gradient"]
 
 
 def test_a_reward_is_not_a_loss() -> None:
-    watch = Watcher(RECIPE, [])
-    assert not any(watch(10 * e, [{"loss": float(e)}] * 10, {"return": 1.0}) for e in range(1, 11))
+    watch = Watcher(RECIPE)
+    assert not any(show(watch, 10 * e, {"loss": float(e)}, {"return": 1.0}) for e in range(1, 11))
 
 
 def test_a_policy_that_moves_too_far_is_told_once() -> None:
-    watch, told = Watcher({"name": "ppo", "values": {"optim": {"lr": 0.01}, "loop": {"steps": 100}}}, []), []
+    watch, told = Watcher({"name": "ppo", "values": {"optim": {"lr": 0.01}, "loop": LOOP_VALUES}}), []
     for e in range(1, 11):
-        told += watch(10 * e, [{"loss": 1.0, "approximate_kl": 0.2}] * 10, {"return": 1.0})
+        told += show(watch, 10 * e, {"loss": 1.0, "approximate_kl": 0.2}, {"return": 1.0})
     assert [warning["finding"] for warning in told] == ["kl-too-large"]
     assert "--optim.lr 0.003" in told[0]["said"]
 
 
 def test_what_was_told_before_a_resume_is_not_told_again() -> None:
     lines = [{"step": e, "loss": float(e)} for e in range(1, 40)] + [{"step": 40, "valid": {"loss": 40.0}}]
-    assert Watcher(RECIPE, lines)(50, [{"loss": 50.0}] * 10, {"loss": 50.0})
-    lines.append({"step": 40, "event": "warning", "finding": "learning-rate-too-high"})
-    assert not Watcher(RECIPE, lines)(50, [{"loss": 50.0}] * 10, {"loss": 50.0})
+    watch, again = Watcher(RECIPE), Watcher(RECIPE)
+    watch.restore(None, lines)
+    assert show(watch, 50, {"loss": 50.0}, {"loss": 50.0})
+    again.restore(None, [*lines, {"step": 40, "event": "warning", "finding": "learning-rate-too-high"}])
+    assert not show(again, 50, {"loss": 50.0}, {"loss": 50.0})
 
 
 def test_means_of_pieces() -> None:
-    assert means(10, [1.0, 3.0, 5.0, 7.0, 9.0, 11.0]) == [(6, 2.0), (8, 6.0), (10, 10.0)]
-    assert means(10, []) == []
+    watch = Watcher(RECIPE)  # pieces of 3, a quarter of 10 rounded up
+    for step in range(1, 9):
+        watch.observe(step, {"loss": float(step)})
+    watch(8, {"loss": 1.0})
+    assert watch.train == [(1, 1.0), (3, 2.0), (6, 5.0), (8, 7.5)]
+    assert not watch.pieces
+
+
+@pytest.mark.parametrize("stop", [7, 20, 35, 50, 64])
+def test_what_it_remembers_is_state(stop: int) -> None:
+    """Through the files of a checkpoint, at any step: the same curves and the same words as without a stop."""
+    metrics = lambda step: {"loss": 3.0 + (step % 7) / 3 + step / 20, "grad_norm": step**0.5, "kl": 1.0 / step}
+    watches = Watcher(RECIPE), Watcher(RECIPE)
+    told: tuple[list[dict[str, str]], ...] = [], []
+    for step in range(1, 71):
+        for watch, said in zip(watches, told, strict=True):
+            watch.observe(step, metrics(step))
+            said += watch(step, {"loss": 3.0 + step / 10}) if step % 10 == 0 else []
+        if step == stop:
+            tensors: dict[str, Tensor] = {}
+            tree = json.loads(json.dumps(pack(watches[1].state_dict(), tensors)))
+            watches = watches[0], Watcher(RECIPE)
+            watches[1].restore(unpack(tree, tensors), [])
+    assert told[0] == told[1] != []
+    assert watches[0].signs() == watches[1].signs()
+
+
+def test_a_resume_forgets_what_came_after_its_checkpoint(tmp_path: Path) -> None:
+    """A run of the last release: its watcher begins with the lines up to the checkpoint, not with those after it."""
+    recipe = small(tmp_path)
+    run = train(recipe, tmp_path / "run")
+    for name in checkpoint.names(run.checkpoints)[1:]:
+        shutil.rmtree(run.checkpoints / name)
+    seen: list[int] = []
+
+    class Restored(Watcher):
+        def restore(self, state: dict[str, Any] | None, lines: list[dict[str, Any]]) -> None:
+            super().restore(state, lines)
+            seen.append(self.train[-1][0])
+
+    watch = Restored(RECIPE)
+    fit(recipe.build(), recipe.loop, recipe.schedule, Run(run.folder), Quiet(), resume=True, watch=watch)
+    assert seen == [9]
 
 
 def test_a_long_run_is_remembered_in_short() -> None:
@@ -95,7 +154,7 @@ def test_a_run_warns_logs_and_reports(tmp_path: Path) -> None:
     parts, said = recipe.build(), Said()
     Run.create(tmp_path / "run", describe("mine", recipe, parts, threads=1))
     run = Plain(tmp_path / "run")
-    fit(parts, recipe.loop, recipe.schedule, run, said, watch=Watcher(run.recipe, []))
+    fit(parts, recipe.loop, recipe.schedule, run, said, watch=Watcher(run.recipe))
     assert len(said.lines) == len({line.split(":")[0] for line in said.lines})
     assert any(line.startswith("learning-rate-too-high: the loss") for line in said.lines)
     history = read_history(run.folder)
@@ -107,12 +166,11 @@ def test_a_run_warns_logs_and_reports(tmp_path: Path) -> None:
 def test_train_and_resume_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def watch(self: Watcher, step: int, metrics: object, scores: object) -> list[dict[str, str]]:
+    def watch(self: Watcher, step: int, scores: object) -> list[dict[str, str]]:
         seen.append(step)
         return []
 
     monkeypatch.setattr(Watcher, "__call__", watch)
-    monkeypatch.setattr(Run, "board", Plain.board)
     recipe = replace(digits(WIDE), loop=replace(LOOP, steps=6, eval_every=3, save_every=3))
     run, _ = run_recipe("mine", recipe, tmp_path / "run", quiet=True)
     assert seen == [3, 6]
@@ -126,15 +184,30 @@ def test_it_costs_less_than_a_hundredth(tmp_path: Path) -> None:
     parts, spent = recipe.build(), 0.0
     Run.create(tmp_path / "run", describe("mine", recipe, parts, threads=1))
     run = Plain(tmp_path / "run")
-    watch = Watcher(run.recipe, [])
 
-    def timed(step: int, seen: list[dict[str, float]], scores: dict[str, float]) -> list[dict[str, str]]:
+    class Timed(Watcher):
+        def observe(self, step: int, metrics: dict[str, float]) -> None:
+            if len(self.seen) + 1 < self.size:  # only kept: to look at the clock would cost more
+                super().observe(step, metrics)
+                return
+            with timed():
+                super().observe(step, metrics)
+
+        def __call__(self, step: int, scores: dict[str, float]) -> list[dict[str, str]]:
+            with timed():
+                return super().__call__(step, scores)
+
+        def state_dict(self) -> dict[str, Any]:
+            with timed():
+                return super().state_dict()
+
+    @contextmanager
+    def timed() -> Iterator[None]:
         nonlocal spent
-        began = time.process_time()
-        said = watch(step, seen, scores)
-        spent += time.process_time() - began
-        return said
+        began = time.thread_time()  # not that of the thread which writes a checkpoint
+        yield
+        spent += time.thread_time() - began
 
     began = time.process_time()
-    fit(parts, recipe.loop, recipe.schedule, run, Quiet(), watch=timed)
+    fit(parts, recipe.loop, recipe.schedule, run, Quiet(), watch=Timed(run.recipe))
     assert 0 < spent < 0.01 * (time.process_time() - began)

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from descend import recipes
 from descend.diagnosis.course import read_course
 from descend.diagnosis.examine import order_findings
-from descend.diagnosis.schedule import detect_interruption, detect_long_warmup
-from descend.diagnosis.signs import Better, Signs
+from descend.diagnosis.schedule import detect_interruption, detect_long_average, detect_long_warmup
+from descend.diagnosis.signs import Better, Signs, flatten
+from descend.kinds.length import with_steps
+from descend.kinds.saved import to_json
 
 FLAT = tuple((i, 2.3) for i in range(1, 21))
 BETTER = Better("asking the 5 nearest training examples", "accuracy", theirs=0.9, ours=0.1)
@@ -43,7 +46,7 @@ def test_how_it_was_interrupted(change: dict[str, str], said: str) -> None:
     found = detect_interruption(replace(WEAK, **change))  # type: ignore[arg-type]
     assert found
     assert found.evidence.endswith(said)
-    assert ("larger --budget" in found.change) == (change.get("ended") == "budget")
+    assert ("descend resume RUN --budget" in found.change) == (change.get("ended") == "budget")
 
 
 @pytest.mark.parametrize("change", [{"ended": "patience"}, {"ended": "failed"}, {"running": True}, {"done": 400}])
@@ -57,9 +60,38 @@ def test_a_warm_up_that_never_ends() -> None:
     assert found
     assert "takes 500 steps, the run has 200: the learning rate ends at 0.0004 of 0.001" in found.evidence
     assert found.change == "--schedule.warmup 20, or --steps 5000"
-    assert detect_long_warmup(replace(signs, values={"schedule.warmup": 199})) is None
-    assert detect_long_warmup(replace(signs, values={"schedule.warmup": 200}))
     assert detect_long_warmup(replace(signs, values={})) is None
+
+
+@pytest.mark.parametrize(("warmup", "severity"), [(66, ""), (67, "warning"), (199, "warning"), (200, "fault")])
+def test_a_warm_up_of_more_than_a_third_of_the_run(warmup: int, severity: str) -> None:
+    found = detect_long_warmup(Signs(steps=200, values={"schedule.warmup": warmup, "optim.lr": 0.001}))
+    assert (found.severity if found else "") == severity
+    assert not found or ("ends at" in found.evidence) == (severity == "fault")
+
+
+@pytest.mark.parametrize(("steps", "ema", "change"), [(100, 0.99, "--ema 0.9, or --steps 1000"), (5, 0.9, "--ema 0")])
+def test_an_average_over_more_steps_than_the_run_has(steps: int, ema: float, change: str) -> None:
+    found = detect_long_average(Signs(steps=steps, values={"ema": ema}))
+    assert found
+    assert found.change.startswith(change)
+    assert f"the run has {steps}" in found.evidence
+    assert detect_long_average(Signs(steps=2 * round(1 / (1 - ema)), values={"ema": ema})) is None
+
+
+@pytest.mark.parametrize("values", [{}, {"ema": 0.0}])
+def test_no_average_is_not_too_long(values: dict[str, float]) -> None:
+    assert detect_long_average(Signs(steps=1, values=values)) is None
+
+
+def test_no_recipe_has_a_warm_up_or_average_that_is_too_long_for_it_or_for_a_tenth_of_it() -> None:
+    for name in recipes.names():
+        whole = recipes.get(name)
+        tenth = with_steps(whole, max(1, whole.loop.steps // 10))
+        for recipe in (whole, tenth):
+            signs = Signs(steps=recipe.loop.steps, values=flatten(to_json(recipe)))
+            assert detect_long_warmup(signs) is None, name
+        assert detect_long_average(Signs(steps=whole.loop.steps, values=flatten(to_json(whole)))) is None, name
 
 
 def test_the_end_is_read_from_the_lines() -> None:

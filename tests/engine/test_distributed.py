@@ -1,39 +1,45 @@
-"""Two processes started by torchrun train to the same weights as one, as copies (DDP) and as shards (FSDP2)."""
+"""Two processes train to the same weights as one, as copies (DDP) and as shards (FSDP2), also when
+their number changes between a checkpoint and the resume."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from torch import nn
 
+from descend.contracts import Loss
+from descend.engine.distributed import Replica, World
+from descend.errors import Mistake
 from tests.close import close
 from tests.engine.small import text_file
+from tests.engine.two_processes import game, language
+from tests.pair import run_pair
 
-ROOT = Path(__file__).parents[2]
-WORKER = "tests.engine.two_processes"
+CHANGED = ["ddp-then-alone", "fsdp-then-alone", "alone-then-ddp", "alone-then-fsdp"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of one process ("alone") and of two ("ddp", "fsdp")."""
+    """Runs of one process ("alone"), of two ("ddp", "fsdp"), and of one and then the other."""
     where = tmp_path_factory.mktemp("processes")
     (where / "data").mkdir()
     text_file(where / "data")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", WORKER]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    for command in ([sys.executable, "-m", WORKER, str(where), "alone"], [*launch, str(where), "ddp", "fsdp"]):
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
+    language(where, "alone", World())
+    game(where, "alone", World())
+    for mode in ("ddp", "fsdp"):
+        language(where, f"alone-then-{mode}", World(), ends=(6,))
+    done = run_pair("tests.engine.two_processes", str(where))
+    assert done.returncode == 0, done.stderr
+    for mode in ("ddp", "fsdp"):
+        language(where, f"{mode}-then-alone", World(), ends=(12,))
     return where
 
 
 @pytest.mark.system("pathways-training")
 @pytest.mark.system("pathways-training", "data-parallel", "sharded")
-@pytest.mark.parametrize("mode", ["ddp", "fsdp"])
+@pytest.mark.parametrize("mode", ["ddp", "fsdp", *CHANGED])
 def test_two_processes_are_one(folder: Path, mode: str) -> None:
     one, two = (load_file(folder / m / "checkpoints/last/model.safetensors") for m in ("alone", mode))
     assert one.keys() == two.keys()
@@ -52,3 +58,15 @@ def test_the_checkpoint_of_two_processes_opens_as_a_model(folder: Path) -> None:
     import descend
 
     assert descend.load(folder / "fsdp").config.width == 16
+
+
+def test_a_parameter_without_a_part_in_the_loss_is_named() -> None:
+    class Waiting(nn.Module):
+        """Says what torch says at the step after."""
+
+        def forward(self, computation: object) -> None:
+            raise RuntimeError("your module has parameters that were not used in producing loss.")
+
+    replica = Replica(nn.Linear(2, 1), World(), "ddp")
+    with pytest.raises(Mistake, match=r"Linear has parameters that take no part in its loss \(weight\)"):
+        replica.run_copies(Waiting(), lambda: Loss({}))

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import io
 import mmap
+import sys
 import time
+from types import ModuleType
 
 import pytest
 
 from descend.engine import progress
 from descend.engine.progress import Progress, Quiet, clock, resident, short, steady
 from tests.close import close
+
+NAN = float("nan")
 
 
 class Terminal(io.StringIO):
@@ -153,3 +157,51 @@ def test_memory_is_that_of_this_process() -> None:
         held.write(b"x" * len(held))
         assert 60 * 2**20 < resident() - before < 160 * 2**20
     assert 10 * 2**20 < before < 100 * 2**30
+
+
+@pytest.mark.parametrize(("watch", "best"), [("min loss", 1.0), ("max loss", 3.0)])
+@pytest.mark.parametrize("scores", [[NAN, 1.0, 3.0], [1.0, NAN, 3.0], [3.0, 1.0, NAN], [NAN, 3.0, NAN, 1.0]])
+def test_nan_is_worse_than_any_number(scores: list[float], watch: str, best: float) -> None:
+    with Progress("gpt2", 9, watch=watch, file=io.StringIO()) as shown:
+        for step, value in enumerate(scores, 1):
+            shown.update(step, loss=1.0, rate=1.0, valid={"loss": value})
+    assert shown.best == best
+
+
+def test_many_evaluations_do_not_flood_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    file = io.StringIO()
+    with Progress("gpt2", 1000, file=file) as shown:
+        for step in range(1, 1001):
+            now[0] += 0.01
+            shown.update(step, loss=1.0, rate=1.0, valid={"loss": 1.0})
+    lines = file.getvalue().splitlines()
+    assert len(lines) < 40
+    assert "gpt2 1000/1000" in lines[-1]
+
+
+def test_a_notebook_gets_one_line_that_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            shown.append(data["text/plain"])
+
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        shown.append(data["text/plain"])
+        return Handle()
+
+    notebook = ModuleType("IPython.display")
+    vars(notebook)["display"] = display
+    for name, module in (("ipykernel", ModuleType("ipykernel")), ("IPython.display", notebook)):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    with Progress("gpt2", 10) as line:
+        for step in range(1, 11):
+            line.update(step, loss=1.0, rate=1.0)
+    assert shown[0] == "gpt2: 10 steps"
+    assert shown[-1].startswith("gpt2 10/10  loss 1.000")
+    assert capsys.readouterr().err == ""

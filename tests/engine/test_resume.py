@@ -124,7 +124,7 @@ def test_two_processes_cannot_train_in_one_folder(tmp_path: Path) -> None:
 def test_a_half_written_metrics_line_is_left_out(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", {"name": "small"})
     run.log({"step": 1, "loss": 2.0})
-    with run.metrics.open("a") as file:
+    with run.metrics_file.open("a") as file:
         file.write(json.dumps({"step": 2})[:5])
     assert [line["step"] for line in run.lines()] == [1]
     run.close()

@@ -231,7 +231,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_are_spoilt(tmp_path:
 
 
 def test_the_first_module_of_a_diverging_run_is_named_with_the_last_checkpoint(tmp_path: Path) -> None:
-    recipe = replace(small(tmp_path, steps=40, clip=0.0, save_every=1), optim=SGD(lr=1e30))
+    recipe = replace(small(tmp_path, steps=40, clip=0.0, save_every=1), optim=SGD(lr=1.0), schedule=lambda *_: 1e30)
     with pytest.raises(Mistake, match=r"step \d+: the loss of 'model' is (nan|inf).*checkpoint") as caught:
         train(recipe, tmp_path / "run")
     assert "\n" not in str(caught.value)

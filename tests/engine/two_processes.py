@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -23,12 +22,13 @@ from tests.engine.test_training import Game, Repeat
 
 def spread_by(mode: str) -> str:
     """The flag; for one process alone any will do."""
-    return "ddp" if mode == "alone" else mode
+    return "fsdp" if "fsdp" in mode else "ddp"
 
 
-def language(folder: Path, mode: str, world: World) -> None:
-    """A whole run with a checkpoint, resumed once, in float64 so that only rounding may differ."""
-    for resume, steps in ((False, 6), (True, 12)):
+def language(folder: Path, mode: str, world: World, ends: tuple[int, ...] = (6, 12)) -> None:
+    """A run in float64, so that only rounding may differ; resumed from a checkpoint where it has ended before."""
+    for steps in ends:
+        resume = steps > 6
         recipe = small(folder / "data", steps=steps, parallel=spread_by(mode), accumulate=2, save_every=6)
         parts = recipe.build()
         parts.task.double()
@@ -54,11 +54,15 @@ def game(folder: Path, mode: str, world: World) -> None:
         save_file({k: v.contiguous() for k, v in state.items()}, folder / f"game-{mode}.safetensors")
 
 
-if __name__ == "__main__":
+def main(args: list[str]) -> None:
+    """In each way of two processes, and a run that one process began."""
     torch.set_num_threads(1)
-    where, processes = Path(sys.argv[1]), join()
-    for spread in sys.argv[2:]:
+    where, processes = Path(args[0]), join()
+    for spread in ("ddp", "fsdp"):
         language(where, spread, processes)
         game(where, spread, processes)
-    if processes.size > 1:
-        torch.distributed.destroy_process_group()
+    language(where, "ddp-then-alone", processes, ends=(6,))
+    language(where, "fsdp-then-alone", processes, ends=(6,))
+    for later in ("ddp", "fsdp"):
+        language(where, f"alone-then-{later}", processes, ends=(12,))
+    torch.distributed.destroy_process_group()

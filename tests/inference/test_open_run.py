@@ -20,6 +20,10 @@ from descend.inference.segmenter import Segmenter
 from descend.inference.table_predictor import TablePredictor
 from descend.inference.trained import load_trained
 from descend.inference.writer import Writer
+from descend.models.beit import TINY as BEIT_TINY
+from descend.models.beit import BeitForMaskedImageModeling
+from descend.models.bert import TINY as BERT_TINY
+from descend.models.bert import Bert
 from descend.models.gan import TINY as GAN_TINY
 from descend.models.gan import Generator
 from descend.models.gpt2 import GPT2
@@ -29,8 +33,6 @@ from descend.models.localiser import Localiser, LocaliserConfig
 from descend.models.t5 import T5
 from descend.models.t5 import TINY as T5_TINY
 from descend.models.unet import UNet, UNetConfig
-from descend.models.word_vectors import TINY as WORDS_TINY
-from descend.models.word_vectors import SkipGram
 from descend.text.tokenizer import Tokenizer
 from tests.contracts.source import PACKAGE
 
@@ -107,9 +109,13 @@ def test_the_best_checkpoint_is_opened_unless_another_is_named(tmp_path: Path) -
 
 
 def test_what_answers_nothing_is_refused(tmp_path: Path) -> None:
-    SkipGram(WORDS_TINY).save_pretrained(tmp_path)
-    with pytest.raises(Mistake, match="holds a SkipGram; no verb supports"):
-        open_run(tmp_path)
+    Bert(BERT_TINY).save_pretrained(tmp_path / "bare")
+    with pytest.raises(Mistake, match="holds a Bert; no verb supports"):
+        open_run(tmp_path / "bare")
+    BeitForMaskedImageModeling(replace(BEIT_TINY, mask_token=True)).save_pretrained(tmp_path / "beit")
+    Preprocessing((3, 16, 16), (0.5,) * 3, (0.25,) * 3, ()).save(tmp_path / "beit")
+    with pytest.raises(Mistake, match="fills in hidden patches and classifies nothing"):
+        open_run(tmp_path / "beit")
     with pytest.raises(Mistake, match="--labels are for a CLIP"):
         open_run(RUNS / "cnn-digits", labels=["a cat"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -104,18 +105,18 @@ def test_exhibits_are_the_curve_and_two_maps() -> None:
     ("recipe", "message"),
     [
         (
-            replace(SMALL_Q, data=ReplayMemory(env="Pendulum-v1")),
+            lambda: replace(SMALL_Q, data=ReplayMemory(env="Pendulum-v1")),
             "Q-learning needs a finite set of actions; use a PPO recipe",
         ),
-        (replace(SMALL_Q, data=ReplayMemory(copies=0)), "--data.copies 0: use at least 1"),
-        (replace(SMALL_PPO, data=Play(length=0)), "--data.length 0: use at least 1"),
-        (replace(SMALL_PPO, ppo=Proximal(minibatches=9)), "--ppo.minibatches 9: use 1 to 8"),
-        (replace(SMALL_PPO, loop=Loop(batch=4, accumulate=3)), "--batch 4 cannot be cut into 3 micro-batches"),
+        (lambda: replace(SMALL_Q, data=ReplayMemory(copies=0)), "--data.copies 0: must be a whole number, at least 1"),
+        (lambda: replace(SMALL_PPO, data=Play(length=0)), "--data.length 0: must be a whole number, at least 1"),
+        (lambda: replace(SMALL_PPO, ppo=Proximal(minibatches=9)), "--ppo.minibatches 9: use 1 to 8"),
+        (lambda: replace(SMALL_PPO, loop=Loop(batch=4, accumulate=3)), "--batch 4 cannot be cut into 3 micro-batches"),
     ],
 )
-def test_what_does_not_fit_is_named(recipe: Recipe, message: str) -> None:
+def test_what_does_not_fit_is_named(recipe: Callable[[], Recipe], message: str) -> None:
     with pytest.raises(Mistake, match=message):
-        recipe.build()
+        recipe().build()
 
 
 def test_a_policy_is_not_sharded(monkeypatch: pytest.MonkeyPatch) -> None:

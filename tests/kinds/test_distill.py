@@ -13,9 +13,9 @@ import descend
 from descend import recipes
 from descend.data.images.digits import Digits
 from descend.errors import Mistake
+from descend.kinds.length import with_steps
 from descend.tasks.classify import Classify
 from descend.tasks.distill import Distill
-from descend.verbs.start import with_steps
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,6 @@ def test_recipes_survive_json(recipe: Any) -> None:
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        (short(LENET, batch=2000), "--batch 2000 is more than the 1258 examples"),
         (short(LENET, batch=30, accumulate=4), "--batch 30 does not divide into --accumulate 4"),
         (
             replace(LENET, data=Digits()),

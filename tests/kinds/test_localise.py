@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from descend import recipes
 from descend.kinds.localise import OneObject
-from descend.models.localiser import LocaliserConfig
+from descend.models.localiser import Localiser, LocaliserConfig
 from descend.tasks.localise import Localise
 from tests.close import close
 from tests.engine.small import training
@@ -24,6 +24,13 @@ def test_the_loss_is_cross_entropy_and_smooth_l1() -> None:
     found = Localise(torch.nn.Identity(), weight=2.0).losses((z, box), {"y": y, "box": true})
     boxes = F.smooth_l1_loss(box, true, beta=0.1, reduction="none").sum(dim=1)
     close(found, F.cross_entropy(z, y, reduction="none") + 2 * boxes)
+
+
+def test_images_need_not_be_square() -> None:
+    config = LocaliserConfig(image=(3, 20, 33), widths=(4, 8, 16))
+    assert config.sides == (5, 9)
+    found = Localiser(config)(torch.zeros(2, 3, 20, 33))
+    assert (found.logits.shape, found.box.shape) == ((2, 6), (2, 4))
 
 
 @pytest.mark.system("huber-and-smooth-l1", "boxes")

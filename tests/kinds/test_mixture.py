@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,17 +116,27 @@ def test_recipe_survives_json() -> None:
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        (replace(GAN, data=Points("grid", modes=8)), r"--data\.modes 8: a grid needs a square number, e\.g\. 4 or 9"),
-        (replace(GAN, data=Points(sigma=0.0)), r"--data\.sigma must be above 0"),
-        (short(GAN, batch=255, accumulate=2), "--batch 255 does not divide into --accumulate 2"),
-        (replace(GAN, model=GANConfig(outputs=3)), r"--model\.outputs 3: the points of a mixture have 2 numbers"),
-        (replace(GAN, game=Game(d_moves=3)), r"--game\.d-moves 3 parts"),
-        (replace(GAN, game=Game(g_moves=0)), r"--game\.g-moves 0 parts"),
+        (
+            lambda: replace(GAN, data=Points("grid", modes=8)),
+            r"--data\.modes 8: a grid needs a square number, e\.g\. 4 or 9",
+        ),
+        (lambda: replace(GAN, data=Points(sigma=0.0)), r"--data\.sigma 0\.0: must be a finite number, above 0"),
+        (lambda: short(GAN, batch=255, accumulate=2), "--batch 255 does not divide into --accumulate 2"),
+        (
+            lambda: replace(GAN, model=GANConfig(outputs=3)),
+            r"--model\.outputs 3: the points of a mixture have 2 numbers",
+        ),
+        (lambda: replace(GAN, game=Game(d_moves=3)), r"--game\.d-moves 3 parts"),
+        (lambda: replace(GAN, game=Game(g_moves=0)), r"--game\.g.moves 0: must be"),
+        (
+            lambda: short(replace(GAN, game=Game(d_moves=2)), batch=6, accumulate=2),
+            r"--accumulate 2 × --game\.d-moves 2 parts",
+        ),
     ],
 )
-def test_mistakes(recipe: AdversarialPoints, told: str) -> None:
+def test_mistakes(recipe: Callable[[], AdversarialPoints], told: str) -> None:
     with pytest.raises(Mistake, match=told):
-        recipe.build()
+        recipe().build()
 
 
 def test_a_grid_is_a_mixture_too() -> None:

@@ -110,7 +110,7 @@ def test_a_class_of_the_users_is_stored_with_its_module() -> None:
     ("values", "message"),
     [
         ({"class": "os:system"}, "'os:system' is not a recipe's class"),
-        ({"class": "subprocess_x:Popen"}, "not part of descend; import subprocess_x"),
+        ({"class": "subprocess_x:Popen"}, "not part of descend, and no module subprocess_x"),
         ({"class": "descend.__main__:main"}, "class 'main' does not exist"),
         ({"class": "descend.models.gpt2:GPT2"}, "not a recipe's class"),
         ({"class": "Loop", "stepz": 3}, "Loop has no field 'stepz'"),

@@ -85,6 +85,7 @@ def test_verdicts(numbers: dict[str, Any]) -> None:
         ("plain", numbers["batch_norm"]),  # a plain net that trains at every rate
         ("scales", {**numbers["scales"], "plain": numbers["scales"]["batch_norm"]}),
         ("batch_norm_change", [100.0] * len(RATES)),
+        ("batch_norm_shift", [100.0] * len(RATES)),
         ("chunks", {**numbers["chunks"], "accuracy": [0.9] * len(CHUNKS)}),
         ("undo_error", 0.1),
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from descend.labs import _examine, names, open_lab
-from descend.labs._examine import agree, average, examine, examine_seeds
+from descend.labs._examine import agree, average, examine, examine_seeds, measure_spread
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -87,3 +88,10 @@ def test_every_lab_keeps_the_contract(name: str) -> None:
     assert all(callable(getattr(lab, part)) for part in ("measure", "verdict", "figure"))
     said = (lab.verdict.__doc__ or "").lower()
     assert "supported" in said or "refuted" in said, "the docstring states the rule"
+
+
+@pytest.mark.parametrize("other", [float("nan"), float("inf")])
+def test_numbers_that_could_not_be_measured_have_no_spread(other: float) -> None:
+    assert math.isnan(measure_spread([1.0, other]))
+    assert measure_spread([1.0, 3.0]) == math.sqrt(2)
+    assert measure_spread([other]) == 0.0

@@ -10,6 +10,7 @@ import torch
 from descend.labs.induction_heads import (
     LENGTH,
     PERIODS,
+    VOCAB,
     AttentionOnly,
     figure,
     head_scores,
@@ -43,6 +44,7 @@ def test_two_layers_learn_it_and_one_does_not(numbers: dict[str, Any]) -> None:
     one, two = numbers["loss"]
     assert two < one - 0.5
     assert numbers["accuracy"][1] > 2 * numbers["accuracy"][0]
+    assert numbers["chance"] * VOCAB == pytest.approx(1)
     assert numbers["induction"][1] > 2 * numbers["induction"][0], "and a head looks at the token after the earlier one"
     assert max(numbers["heads"][1]["induction"][1]) == numbers["induction"][1], "it is in the second layer"
     json.dumps(numbers)

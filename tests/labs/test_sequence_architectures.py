@@ -100,10 +100,10 @@ def test_attention_keeps_its_weights() -> None:
     ],
 )
 def test_verdict_reads_the_numbers(numbers: dict[str, Any], name: str, key: str, value: Any, expected: str) -> None:
-    """The clock is doctored first: attention 1 s, the others 9 s; then one number is moved."""
+    """The clock is doctored first: attention 1 s, the others 9 s, tokens in ms; then one number is moved."""
     doctored = deepcopy(numbers)
     for kind, seconds, token in (("rnn", 9.0, 1.0), ("lstm", 9.0, 1.0), ("attention", 1.0, 8.0)):
-        doctored[kind] |= {"training_seconds": [seconds], "token_seconds": [1.0, token]}
+        doctored[kind] |= {"training_seconds": [seconds], "token_seconds": [1e-3, 1e-3 * token]}
     assert verdict(doctored) == "supported"
     doctored[name][key] = value
     assert verdict(doctored) == expected

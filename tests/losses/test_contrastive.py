@@ -89,3 +89,5 @@ def test_refusals() -> None:
         similarity(torch.ones(2, 3), torch.ones(2, 4))
     with pytest.raises(Mistake, match="as many images as texts"):
         n_pair(torch.ones(2, 3))
+    with pytest.raises(Mistake, match="as many images as texts"):
+        grouped_n_pair(torch.ones(2, 3), torch.tensor([0, 1]))

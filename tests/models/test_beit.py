@@ -18,6 +18,7 @@ from descend.models.beit import (
     BeitForMaskedImageModeling,
     fine_tuned,
 )
+from descend.nn.image_tokens import POSITION
 from descend.weights.labels import Labels
 from tests.close import close
 from tests.models.peers import check_both_ways, random_peer
@@ -111,6 +112,15 @@ def test_fine_tuning_starts_with_the_pretrained_vectors(tmp_path: Path) -> None:
     assert model(X).shape == (3, 3)
     assert model.config.own_bias
     assert not model.config.shared_bias
+
+
+def test_what_is_learned_from_nothing_starts_small() -> None:
+    """Class token and mask token: normal, σ = 0.02; positions: `POSITION`."""
+    torch.manual_seed(0)
+    model = BeitForMaskedImageModeling(replace(TINY, width=512, heads=4, mask_token=True, absolute=True))
+    for part, deviation in ((model.cls, 0.02), (model.mask_token, 0.02), (model.positions, POSITION)):
+        assert part is not None
+        assert float(part.detach().std()) == pytest.approx(deviation, rel=0.1)
 
 
 def test_no_mask_token() -> None:

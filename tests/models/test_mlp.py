@@ -155,5 +155,5 @@ def test_gradcheck() -> None:
 def test_wrong_configs_are_named() -> None:
     with pytest.raises(ValueError, match="2 activations for 3 hidden layers"):
         MLPConfig(hidden=(4, 4, 4), activations=("relu", "tanh"))
-    with pytest.raises(Mistake, match=r"config.json: activation 'swish' is unknown; known: identity, relu"):
+    with pytest.raises(Mistake, match=r"config.json: head = swish: must be one of identity, relu"):
         config_from_json(MLPConfig, LAYOUT, {"head": "swish"}, Path("config.json"))

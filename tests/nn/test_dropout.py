@@ -12,6 +12,7 @@ from descend.nn.dropout import (
     all_masks,
     drop,
     drop_variance,
+    dropout,
     geometric_mean,
     inverted_drop,
     keeping,
@@ -22,6 +23,14 @@ from tests.close import close
 
 pytestmark = pytest.mark.system("dropout")
 N = 200_000
+
+
+def test_the_two_lines_are_torchs_dropout() -> None:
+    h = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(1)
+    ours = dropout(h, 0.3)
+    torch.manual_seed(1)
+    close(ours, F.dropout(h, 0.3))
 
 
 @pytest.mark.system("dropout", "two-forms")

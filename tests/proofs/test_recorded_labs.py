@@ -7,6 +7,26 @@ import pytest
 from proofs import labs as recording
 
 RECORDED = [
+    pytest.param(
+        "batch-norm-effects",
+        marks=pytest.mark.system(
+            "batch-norm-effects", "larger-rates", "initial-scale", "small-batches", "gradient-and-shift"
+        ),
+    ),
+    pytest.param(
+        "position-encodings",
+        marks=[
+            pytest.mark.system("position-encoding-labs", "ablation"),
+            pytest.mark.system("alibi", "extrapolation"),
+            pytest.mark.system("relative-position-bias", "extrapolation"),
+            pytest.mark.system("learned-position-embeddings", "against-sinusoids"),
+        ],
+    ),
+    pytest.param("longer-rope", marks=pytest.mark.system("rope-scaling", "perplexity")),
+    pytest.param("digit-gan", marks=pytest.mark.system("gan", "digits")),
+    pytest.param("position-grid", marks=pytest.mark.system("class-token", "learned-grid")),
+    pytest.param("deep-post-norm", marks=pytest.mark.system("add-and-norm-and-stack", "deep")),
+    pytest.param("future-leak", marks=pytest.mark.system("causal-mask", "leak")),
     pytest.param("cnn-inductive-biases", marks=pytest.mark.system("cnn-inductive-biases", "permutation", "shift")),
     pytest.param(
         "degradation",
@@ -54,8 +74,14 @@ RECORDED = [
 MEASURED = [
     pytest.param("attention-depth", marks=pytest.mark.system("attention-properties", "depth")),
     pytest.param("next-sentence-ablation", marks=pytest.mark.system("roberta", "ablation")),
+    pytest.param(
+        "normalization-methods",
+        marks=pytest.mark.system("normalization-comparison", "batch-sizes", "variable-length"),
+    ),
+    pytest.param("raw-index", marks=pytest.mark.system("position-encoding-labs", "raw-index")),
+    pytest.param("attention-caches", marks=pytest.mark.system("multi-head-latent-attention", "comparison")),
 ]
-"""Experiments whose row asks for the comparison, whatever comes of it. Both claims of the texts are refuted here."""
+"""Experiments whose row asks for the comparison, whatever comes of it. Some claims of the texts are refuted here."""
 
 
 def read_verdict(lab: str) -> str:

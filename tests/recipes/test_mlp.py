@@ -66,8 +66,8 @@ def test_both_boundaries_of_xor_are_drawn() -> None:
 @pytest.mark.system("feature-lifting-factory", "drawn")
 def test_input_and_output_space_of_the_factory_are_drawn() -> None:
     found = exhibits("factory", (16,))
-    clouds = list(found["Output space"].content.values())
-    assert all("<svg" in make_section(found[title]) for title in ("Decision regions", "Output space"))
+    clouds = list(found["Logits"].content.values())
+    assert all("<svg" in make_section(found[title]) for title in ("Decision regions", "Logits"))
     right = [
         (torch.tensor(cloud)[:, k] > torch.tensor(cloud)[:, 1 - k]).float().mean() for k, cloud in enumerate(clouds)
     ]

@@ -36,7 +36,7 @@ def test_opinions_are_told_apart_by_their_order(tmp_path: Path) -> None:
     small = replace(recipe.model, embedding=32, width=32, dropout=0.0)
     recipe = replace(recipe, model=small, optim=replace(recipe.optim, lr=1e-2), loop=replace(recipe.loop, ema=0.0))
     run = training(recipe)
-    for _ in range(70):
+    for _ in range(100):
         run.advance()
     with torch.no_grad():
         assert score_set(run.task, recipe.test())["accuracy"] > 0.95
@@ -48,7 +48,7 @@ def test_opinions_are_told_apart_by_their_order(tmp_path: Path) -> None:
         (answer,) = found["answers"]
         assert (answer["label"], answer["probability"] > 0.9) == (label, True)
     assert run.parts.exhibits is not None
-    assert [exhibit.kind for exhibit in run.parts.exhibits()] == ["confusion", "table"]
+    assert [exhibit.kind for exhibit in run.parts.exhibits()] == ["confusion", "reliability", "table", "table"]
 
 
 @pytest.mark.system("truncated-bptt")

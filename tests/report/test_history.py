@@ -90,5 +90,5 @@ def test_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"not a run folder \(no recipe.json\)"):
         read_history(tmp_path)
     (tmp_path / "recipe.json").write_text('{"name": ')
-    with pytest.raises(Mistake, match=r"recipe.json is damaged"):
+    with pytest.raises(Mistake, match=r"recipe.json is not valid JSON"):
         read_history(tmp_path)

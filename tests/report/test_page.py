@@ -154,3 +154,25 @@ def test_scores_of_one_kind_share_a_chart_and_players_are_not_terms(tmp_path: Pa
     assert "</i>fake<" in score
     assert "</i>real<" in score
     assert "Real score" not in html
+
+
+def test_what_is_said_is_said_of_this_run(tmp_path: Path) -> None:
+    """The sizes of the built model, one count of parameters, and no embedded table where there is a file."""
+    run = tmp_path / "run"
+    make_run(run)
+    recipe = json.loads((run / "recipe.json").read_text())
+    recipe["model"] = {"class": "mlp", "inputs": 6, "hidden": [64, 32], "labels": {"class": "Labels", "names": []}}
+    recipe["values"] |= {
+        "model": {"class": "mlp", "inputs": 784, "hidden": [64, 32]},
+        "data": {"class": "Table", "embedded": "homes", "path": "taxi.csv"},
+        "parameters": 5057,
+        "takes": "5 s",
+        "about": "default: house prices",
+    }
+    (run / "recipe.json").write_text(json.dumps(recipe))
+    text = read_page(write_report(run, []))[1]
+    assert "inputs 6" in text
+    assert "hidden 64, 32" in text
+    assert text.count("1,089,536") == 2  # the headline and the facts
+    for wrong in ("784", "5,057", "takes 5 s", "homes", "house prices", "labels.class"):
+        assert wrong not in text

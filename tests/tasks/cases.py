@@ -124,6 +124,7 @@ def pair_case(kind: Callable[..., Task]) -> tuple[Task, Batch]:
 def contrastive_case() -> tuple[Task, Batch]:
     text = tokens(59, B, 7)
     text[:, -1] = 60
+    text[: B // 2, 4:] = 60  # one half of the batch has shorter texts than the other
     return contrastive.Contrastive(clip.Clip(clip.TINY)), {"x": numbers(B, 3, 8, 8), "tokens": text}
 
 

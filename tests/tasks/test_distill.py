@@ -41,4 +41,4 @@ def test_the_loss_and_a_teacher_that_stays() -> None:
     assert torch.equal(of_teacher.argmax(-1), told.argmax(-1))  # not the labels: the teacher is untrained
     assert not torch.equal(told.argmax(-1), batch["y"])
     assert all(torch.equal(v, before[k]) for k, v in task.teacher.state_dict().items())
-    assert set(task.score(batch)) == {"accuracy", "loss", "teacher"}
+    assert set(task.score(batch)) == {"accuracy", "loss", "teacher", *task.evidence}

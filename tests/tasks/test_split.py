@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,10 +11,10 @@ from torch import Tensor
 
 from descend.engine.distributed import World
 from tests.close import close
+from tests.pair import run_pair
 from tests.tasks.cases import CASES, ONE_PROCESS, RANDOM, make, task_classes
-from tests.tasks.split import train
+from tests.tasks.split import MODES, train
 
-ROOT = Path(__file__).parents[2]
 MEASURED = ("explained_variance",)  # a ratio of variances: reported as the mean over the parts
 
 
@@ -53,23 +50,16 @@ def test_micro_batches_are_the_batch(name: str, accumulate: int) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("processes")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
-    done = subprocess.run(
-        [*launch, "-m", "tests.tasks.split", str(where)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_pair("tests.tasks.split", str(where))
     assert done.returncode == 0, done.stderr
     return where
 
 
 @pytest.mark.system("pathways-training", "every-task")
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ONE_PROCESS])
-def test_two_processes_are_one(folder: Path, name: str) -> None:
-    found = load_file(folder / f"{name}.safetensors")
+def test_two_processes_are_one(folder: Path, name: str, mode: str) -> None:
+    found = load_file(folder / f"{name}-{mode}.safetensors")
     metrics = {key.removeprefix("metric "): float(found.pop(key)) for key in list(found) if key.startswith("metric ")}
     same(name, found, metrics)
 

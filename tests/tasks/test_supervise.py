@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from sklearn import metrics as sklearn_metrics
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.engine.distributed import World
+from descend.engine.evaluation import score_set
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
 from descend.engine.training import Training
@@ -112,14 +114,19 @@ def test_one_trainer_for_an_image_and_a_text_model() -> None:
         assert training.evaluate()["loss"] < 0.8 * before
 
 
-def test_regression_scores_in_both_scales() -> None:
+def test_regression_is_scored_in_the_unit_of_its_target() -> None:
     model = nn.Linear(2, 1)
     batch = {"x": torch.randn(5, 2), "y": torch.randn(5)}
     task = Regress(model, unit=10.0)
     z = model(batch["x"])[:, 0]
-    scores = task.score(batch)
-    close(scores["loss"], (z - batch["y"]) ** 2)
-    close(scores["error"], 10 * (z - batch["y"]).abs())
+    close(task.score(batch)["loss"], (z - batch["y"]) ** 2)
+    halves = [{name: part[rows] for name, part in batch.items()} for rows in (slice(2), slice(2, 5))]
+    scores = score_set(task, halves)
+    predicted, y = 10 * z.detach().numpy(), 10 * batch["y"].numpy()
+    assert scores["mae"] == pytest.approx(sklearn_metrics.mean_absolute_error(y, predicted), rel=1e-6)
+    assert scores["rmse"] == pytest.approx(sklearn_metrics.root_mean_squared_error(y, predicted), rel=1e-6)
+    assert scores["r2"] == pytest.approx(sklearn_metrics.r2_score(y, predicted), rel=1e-6)
+    assert scores["loss"] == pytest.approx(F.mse_loss(z, batch["y"]).item(), rel=1e-6)
     [(_, loss, _)] = list(task.moves(batch))
     close(loss(), F.mse_loss(z, batch["y"]))
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from descend.errors import Mistake
+from descend.text import training
 from descend.text.special import batch
 from descend.text.tokenizer import END, Tokenizer
 from descend.text.training import LEARNERS, space_for
@@ -178,3 +182,29 @@ def test_the_smallest_vocabulary_beside_the_bytes_and_the_end() -> None:
     assert space_for(300, "it") == 43
     with pytest.raises(Mistake, match=r"--data\.vocab 258: it reserves 257 tokens"):
         space_for(258, "it")
+
+
+def test_runs_without_a_space_are_cut_where_they_are_too_long() -> None:
+    text = "plain words and " + "ab" * 2500 + " more" + " " * 3000 + "end"
+    parts = list(training.cut_runs([text]))
+    assert "".join(parts) == text
+    assert max(len(run) for part in parts for run in re.findall(r"\S+|\s+", part)) == training.LONGEST
+    for usual in (TEXT, "", "x" * training.LONGEST + " y"):
+        assert list(training.cut_runs([usual])) == [usual]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "plain-bpe", "wordpiece"])
+def test_a_text_without_spaces_is_learned_in_linear_time(kind: str) -> None:
+    letters = torch.randint(4, (200_000,), generator=torch.Generator().manual_seed(0))
+    dna = bytes(b"ACGT"[i] for i in letters.tolist()).decode()
+    began = time.process_time()
+    tokenizer = Tokenizer.learn(dna, kind, 300)
+    assert time.process_time() - began < 10, "by the square of its length it takes minutes"
+    if kind != "wordpiece":
+        assert tokenizer.decode(tokenizer.encode(dna[:5000])) == dna[:5000]
+
+
+@pytest.mark.parametrize("vocab", [-1, 10**12])
+def test_a_vocabulary_beyond_all_bounds_is_refused(vocab: int) -> None:
+    with pytest.raises(Mistake, match=f"--data.vocab {vocab}: a vocabulary has at most 10,000,000 tokens"):
+        Tokenizer.learn("a text", "bpe", vocab)

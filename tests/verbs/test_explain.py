@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from descend.catalog.claims import Claim
 from descend.catalog.explanation import digits, lines
 from descend.catalog.page import format_prose, make_explanation_page
-from descend.catalog.source import name_words, read
 from descend.errors import Mistake
 from descend.verbs.explain import command, explain
 
@@ -39,7 +37,7 @@ def test_the_terminal_shows_all_parts_without_colour_codes(capsys: pytest.Captur
     command("causal-mask")
     said = capsys.readouterr().out
     for part in (
-        "descend/ops/attention/dot_product.py:1",
+        "the code: descend/ops/attention/dot_product.py:",
         "def causal_mask",
         "Vectors of meaning",
         "ERRATUM",
@@ -48,6 +46,48 @@ def test_the_terminal_shows_all_parts_without_colour_codes(capsys: pytest.Captur
         assert part in said
     assert "\x1b" not in said
     assert re.search(r"target +\[cat, sat", said), "words in brackets are not markup"
+
+
+def test_it_reads_from_everyday_words_to_the_notes(capsys: pytest.CaptureFixture[str]) -> None:
+    command("ADAM")
+    said = capsys.readouterr().out
+    order = [
+        "Adam combines momentum",
+        "definition ──",
+        "θ ← θ − η m̂ / (√v̂ + ε)",
+        "the code: descend/ops/updates.py:",
+        "def adam_step",
+        "the fast form: descend/optim/rules.py:",
+        "torch.optim.Adam(",
+        "in the books ──",
+        "worked examples",
+        "demands, ",
+        "proof: ",
+        "notes on the books ──",
+    ]
+    places = [said.index(part) for part in order]
+    assert places == sorted(places), [part for part, at in zip(order, places, strict=True) if at < 0]
+    assert explain("adam").system.note[:40] in said[places[-1] :]
+
+
+def test_an_example_has_what_it_takes_to_compute_it_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command("layer-norm")
+    said = capsys.readouterr().out
+    command("layer-norm", html=tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    given = "z = [0.1, 0.25, 0.4], eps = 1e-05"
+    assert f"given    {given}" in said
+    assert "compute  (z-mean)/sqrt(var+eps), biased var" in said
+    assert f"Given {given}" in page
+    assert "Compute (z-mean)/sqrt(var+eps), biased var" in page
+
+
+def test_the_standard_form_is_short_and_a_lab_is_only_named(capsys: pytest.CaptureFixture[str]) -> None:
+    command("dropout")
+    said = capsys.readouterr().out
+    assert "return m * h / (1 - p)" in said
+    assert re.search(r"also built in descend/labs/dropout_ensemble.py:\d+  measure", said)
+    assert "def measure" not in said
 
 
 def test_a_system_that_nobody_claims_is_shown_from_the_books(
@@ -106,23 +146,6 @@ def test_a_page_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
 def test_prose_and_mathematics_are_told_apart() -> None:
     html = format_prose("One `name`.\n\n    a < b\n\n    c\n\nTwo.")
     assert html == '<p>One <code>name</code>.</p><pre class="math">a &lt; b\n\nc</pre><p>Two.</p>'
-
-
-def test_the_code_shown_is_what_bears_the_name_and_what_it_uses() -> None:
-    _, pieces = read(Claim("scaled-dot-product-attention", "descend/ops/attention/dot_product.py", 1, ""))
-    assert [re.findall(r"def (\w+)", p.text)[0] for p in pieces] == ["scores", "attention", "weigh", "additive"]
-    _, pieces = read(Claim("gpt-2", "descend/models/gpt2.py", 1, ""))
-    shown = "\n".join(p.text for p in pieces)
-    assert "class GPT2(" in shown
-    assert "class Block(" in shown
-    assert "KEYS" not in shown
-
-
-def test_names_are_split_into_words() -> None:
-    assert name_words("causal_mask") == ["causal", "mask"]
-    assert name_words("ReplayBuffer") == ["replay", "buffer"]
-    assert name_words("GPT2Config") == ["gpt2", "config"]
-    assert name_words("PPO") == ["ppo"]
 
 
 def test_values_are_short_and_matrices_have_lines() -> None:

@@ -10,6 +10,7 @@ from descend import cli, labs
 from descend.errors import Mistake
 from descend.verbs.flags import read_seconds
 from descend.verbs.table import format_table
+from proofs.every_lab import try_lab
 from tests.close import close
 
 
@@ -87,3 +88,9 @@ def test_table_aligns() -> None:
         "long name     12.25   3",
     ]
     assert format_table(["x"], [[None], [1.0]]).splitlines() == ["x", "", "1"]
+
+
+@pytest.mark.parametrize("name", ["early-decay", "attention-lookup", "position-residuals"])
+def test_the_smallest_budget_is_enough_to_end(name: str, tmp_path: Path) -> None:
+    """All of them: python -m proofs.every_lab."""
+    assert [(found.code, found.fault) for found in try_lab(name, tmp_path)] == [(0, ""), (0, "")]

@@ -11,6 +11,7 @@ from torch import nn
 
 import descend
 from descend import cli
+from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
 from descend.models.lenet import LeNet, LeNetConfig
 
@@ -43,3 +44,26 @@ def test_mistakes() -> None:
         descend.layers(nn.Linear(2, 2))
     with pytest.raises(Mistake, match="does not run on 1×64"):
         descend.layers("t5")
+
+
+def test_a_config_whose_fields_mean_something_else_is_refused_in_one_line(tmp_path: Path) -> None:
+    """In a CLIP `image` is a config, and in sequence to sequence `context` is a word."""
+    from descend.models import clip, seq2seq
+
+    for name, network in (("clip", clip.Clip(clip.TINY)), ("seq2seq", seq2seq.Seq2Seq(seq2seq.TINY))):
+        network.save_pretrained(tmp_path / name)
+        with pytest.raises(Mistake, match=r"from Python: descend\.layers"):
+            descend.layers(str(tmp_path / name))
+
+
+def test_a_run_is_shown_at_its_own_size(tmp_path: Path) -> None:
+    """The images that it was trained on, not the 224 pixels of ImageNet."""
+    from descend.models.resnet import ResNet, ResNetConfig
+
+    config = ResNetConfig(stem=4, widths=(4, 8), depths=(1, 1), block="basic")
+    ResNet(config).save_pretrained(tmp_path)
+    by_default = descend.layers(str(tmp_path))
+    Preprocessing((3, 32, 32), (0.5,) * 3, (0.5,) * 3).save(tmp_path)
+    found = descend.layers(str(tmp_path))
+    assert found.flops == descend.layers(ResNet(config), torch.zeros(1, 3, 32, 32)).flops < by_default.flops
+    assert descend.layers(str(tmp_path), side=224).flops == by_default.flops

@@ -118,8 +118,8 @@ def test_texts(tmp_path: Path) -> None:
     assert [row["input"] for row in found] == ["a good film", "a good film", "a bad story about a film", "good"]
     assert found[0]["answers"][0]["probability"] == pytest.approx(found[1]["answers"][0]["probability"], rel=1e-5)
     assert {a["label"] for a in found[0]["answers"]} == {"bad", "good"}
-    (tmp_path / "t.jsonl").write_text('{"words": "good"}\n')
-    with pytest.raises(Mistake, match=r't.jsonl, line 1: no record with "text"'):
+    (tmp_path / "t.jsonl").write_text('{"text": "good"}\n{"words": "good"}\n')
+    with pytest.raises(Mistake, match=r"t.jsonl, line 2: no 'text', which the other records have"):
         predict(tmp_path / "bert", tmp_path / "t.jsonl")
     with pytest.raises(Mistake, match="--heat is for images"):
         predict(tmp_path / "bert", "good", heat="x.png")

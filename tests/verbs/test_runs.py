@@ -36,7 +36,7 @@ def test_the_newest_comes_first(folder: Path) -> None:
     demo = found[-1]
     assert (demo["step"], demo["steps"], demo["recipe"], demo["score"]) == (200, 200, "gpt2-pydoc", "loss")
     assert 2 < demo["best"] < 3
-    assert "recipe.json is damaged" in found[0]["fault"]
+    assert "recipe.json is not valid JSON" in found[0]["fault"]
 
 
 def test_a_run_folder_is_listed_itself(folder: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_run_folder_is_listed_itself(folder: Path) -> None:
 def test_the_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["run", "recipe", "step", "best", "loss", "time", "state"]
+    assert lines[0].split() == ["run", "recipe", "step", "best", "test", "loss", "time", "state"]
     assert len(lines) == 5
     assert lines[3].split()[2:] == ["80/200", "loss", "3.533", "2.677", "0:08", "interrupted"]
     assert not set("\x1b│┃━─") & set("".join(lines))

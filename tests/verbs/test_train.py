@@ -84,13 +84,12 @@ WRONG = {
     "a flag without its group": (["train", "gpt2-pydoc", "--lr", "1"], "--optim.lr"),
     "a value of the wrong kind": (["train", "gpt2-pydoc", "--steps", "many"], "--steps"),
     "no such file": (["train", "gpt2-pydoc", "--data.path", "nowhere.txt"], "nowhere.txt: no such file"),
-    "a batch larger than the data": (["train", "gpt2-pydoc", "--batch", "999999"], "--batch 999999 is larger"),
     "a width that does not divide": (["train", "gpt2-pydoc", "--model.heads", "7"], "not a multiple of heads"),
     "a budget that is no time": (["train", "gpt2-pydoc", "--budget", "soon"], "--budget 'soon'"),
     "no run": (["resume", "nowhere"], "not a run folder"),
     "an unknown verb": (["trian"], "Did you mean 'train'"),
     "a watch": (["train", "gpt2-pydoc", "--watch", "loss"], "--watch 'loss'"),
-    "no steps": (["train", "gpt2-pydoc", "--steps", "0"], "--steps 0: at least 1"),
+    "no steps": (["train", "gpt2-pydoc", "--steps", "0"], "--steps 0: must be a whole number, at least 1"),
     "a precision": (["train", "gpt2-pydoc", "--precision", "float8"], "--precision float8"),
 }
 

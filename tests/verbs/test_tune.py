@@ -134,7 +134,7 @@ def digits(**changes: Any) -> ClassifyImages:
 def test_the_test_data_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With poisoned test images nothing changes, and nobody asks for them."""
     search = ["optim.lr=1e-3..1e-1:log"]
-    clean = descend.tune(digits(), tmp_path / "clean", search, trials=2, quiet=True)
+    clean = descend.tune(digits(), None, tmp_path / "clean", search, trials=2, quiet=True)
     read = Digits.read
 
     def poisoned(self: Digits) -> Splits:
@@ -147,7 +147,7 @@ def test_the_test_data_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Digits, "read", poisoned)
     monkeypatch.setattr(ClassifyImages, "test", refuse)
-    found = descend.tune(digits(), tmp_path / "poisoned", search, trials=2, quiet=True)
+    found = descend.tune(digits(), None, tmp_path / "poisoned", search, trials=2, quiet=True)
     assert outcome(found) == outcome(clean)
     assert all(abs(t["score"]) < float("inf") for t in found["trials"])
     logs = [(tmp_path / "poisoned" / t["run"] / "metrics.jsonl").read_text() for t in found["trials"]]
@@ -162,7 +162,7 @@ def test_the_test_data_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_bayesian_optimization_of_a_real_validation_score(tmp_path: Path) -> None:
     """After the random trials the process proposes rates near the good ones, and the last are among the best."""
     recipe = digits(steps=24, eval_every=12)
-    found = descend.tune(recipe, tmp_path / "study", ["optim.lr=1e-5..1:log"], 9, "gp", "none", quiet=True)
+    found = descend.tune(recipe, None, tmp_path / "study", ["optim.lr=1e-5..1:log"], 9, "gp", "none", quiet=True)
     scores = [t["score"] for t in found["trials"]]
     assert max(scores[6:]) >= max(scores[:6])
     assert sum(scores[6:]) / 3 > sum(scores[:6]) / 6 + 0.1
@@ -172,7 +172,7 @@ def test_bayesian_optimization_of_a_real_validation_score(tmp_path: Path) -> Non
 
 def test_pruning_divergence_and_budget_in_real_runs(tmp_path: Path) -> None:
     search = ["optim.lr=1e-2,2e-2,3e-2,4e-2,1e-7"]
-    found = descend.tune(digits(), tmp_path / "pruned", search, sampler="grid", quiet=True)
+    found = descend.tune(digits(), None, tmp_path / "pruned", search, sampler="grid", quiet=True)
     states = {t["values"]["optim.lr"]: t["state"] for t in found["trials"]}
     assert states[1e-7] == "pruned"
     pruned = next(t for t in found["trials"] if t["state"] == "pruned")
@@ -180,10 +180,12 @@ def test_pruning_divergence_and_budget_in_real_runs(tmp_path: Path) -> None:
     assert json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])["event"] == "pruned"
     assert (run / "report.html").exists()
     recipe = small(tmp_path)
-    short = descend.tune(recipe, tmp_path / "short", ["optim.lr=1e-3..1e-2"], 3, "random", budget="0.001s", quiet=True)
+    short = descend.tune(
+        recipe, None, tmp_path / "short", ["optim.lr=1e-3..1e-2"], 3, "random", budget="0.001s", quiet=True
+    )
     assert short["state"] == "budget"
     assert short["best"] is None
-    wild = descend.tune(recipe, tmp_path / "wild", ["optim.lr=1e-3,1e30"], sampler="grid", quiet=True)
+    wild = descend.tune(recipe, None, tmp_path / "wild", ["optim.lr=1e-3,1e6"], sampler="grid", quiet=True)
     assert [t["state"] for t in wild["trials"]] == ["complete", "failed"]
     assert "loss" in wild["trials"][1]["fault"]
 

@@ -46,7 +46,7 @@ def test_both_ways(tied: bool, tmp_path: Path) -> None:
 
 
 def test_keys_without_the_prefix_find_their_place(tmp_path: Path) -> None:
-    experts = {f"experts.{i}.w1": torch.full((4, 2), i) for i in range(3)}
+    experts = {f"experts.{i}.w1": torch.full((4, 2), float(i)) for i in range(3)}
     save_file({"embed": torch.ones(2), **experts}, tmp_path / "model.safetensors")
     model = Small(True)
     with torch.no_grad():

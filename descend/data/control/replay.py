@@ -20,6 +20,7 @@ from torch import Tensor
 
 from descend.data.control.environments import Environments, Rows
 from descend.errors import Mistake
+from descend.ranges import Count, Share, Whole
 
 
 class ReplayBuffer:
@@ -68,13 +69,13 @@ class ReplayBuffer:
 class Explore:
     """ε falls along a straight line from `first` to `last`."""
 
-    warmup: int = 1000
+    warmup: Whole = 1000
     """Environment steps of random actions before the first batch."""
-    first: float = 1.0
+    first: Share = 1.0
     """ε at the beginning."""
-    last: float = 0.05
+    last: Share = 0.05
     """ε at the end of the line, and from there on."""
-    steps: int = 10_000
+    steps: Count = 10_000
     """Environment steps from the first ε to the last."""
 
     def __call__(self, n: int) -> float:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import torch
 from torch import Tensor
@@ -31,6 +31,7 @@ from torch.nn.functional import affine_grid, grid_sample
 from descend.data.images.warp import Warp
 from descend.data.streams.arrays import generator
 from descend.errors import Mistake, nearest
+from descend.ranges import Fraction, PositiveShare, Range, Share, SideOrAny
 
 
 class Transform(Protocol):
@@ -46,7 +47,7 @@ class Transform(Protocol):
 class Shift:
     """x'(i, j) = x(i + a, j + b), a and b whole numbers in −pixels..pixels, all equally likely."""
 
-    pixels: int
+    pixels: SideOrAny
     chance = 2
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ class Shift:
 class Crop:
     """A window whose sides are a share `least`..1 of the image's, anywhere in it, brought back to full size."""
 
-    least: float
+    least: PositiveShare
     chance = 3
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -80,7 +81,7 @@ class Crop:
 class Mirror:
     """x'(i, j) = x(i, w − 1 − j) where u < 2 share − 1: a share of the images."""
 
-    share: float = 0.5
+    share: Share = 0.5
     chance = 1
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -101,7 +102,7 @@ class Upend:
 class Turn:
     """By an angle in −degrees..degrees."""
 
-    degrees: float
+    degrees: Annotated[float, Range(float, least=0, most=180)]
     chance = 1
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -113,7 +114,7 @@ class Turn:
 class Zoom:
     """The size times e^s, s in −log_size..log_size."""
 
-    log_size: float
+    log_size: Annotated[float, Range(float, least=0, most=3)]
     chance = 1
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -125,9 +126,9 @@ class Zoom:
 class Colour:
     """x·(1 + β), then away from the image's mean by 1 + κ, then away from grey by 1 + s; clamped to 0..1."""
 
-    brightness: float = 0.0
-    contrast: float = 0.0
-    saturation: float = 0.0
+    brightness: Share = 0.0
+    contrast: Share = 0.0
+    saturation: Share = 0.0
     chance = 3
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -144,7 +145,7 @@ class Colour:
 class ColourBalance:
     """Channel c times 1 + limit·u_c, for images of up to 3 channels; clamped to 0..1."""
 
-    limit: float
+    limit: Share
     chance = 3
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
@@ -155,7 +156,7 @@ class ColourBalance:
 class Erase:
     """A rectangle of about this share of the area goes black; its centre is anywhere, its outside part is cut off."""
 
-    share: float
+    share: Fraction
     chance = 2
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:

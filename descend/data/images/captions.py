@@ -8,27 +8,31 @@ Of the colours and shapes some pairs are held out: each colour and each shape is
 Their images are the test part. To name them a model must have learned what a word means apart from the others.
 
 A file .jsonl or .csv lists image and caption; --data.path names it. Its parts are its own, if it has a column for them,
-or shares. There are no classes then.
+or shares; an image with several captions is in one part only. There are no classes then.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from typing import Annotated
 
 import torch
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 
+from descend.data.images.facts import digest_images
 from descend.data.images.files import decode_all
 from descend.data.images.frame import Frame
 from descend.data.images.manifest import read_manifest
 from descend.data.streams.arrays import generator
+from descend.data.streams.splits import describe_leaks, split_by_group
 from descend.data.toys.scenes import COLOURS, SHAPES, Scenes, one_object
 from descend.errors import Mistake
+from descend.ranges import Count, Fraction, Length, Range
 from descend.text.tokenizer import END, Tokenizer
 
 START = "<|startoftext|>"
@@ -64,6 +68,8 @@ class CaptionedParts:
     test: Captioned
     classes: tuple[str, ...] = ()
     held_out: tuple[int, ...] = ()
+    facts: dict[str, str] = field(default_factory=dict)
+    """Leaks between the parts, as a run says it."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +78,20 @@ class Captions:
 
     path: str = ""
     """A .jsonl or .csv file that lists image and caption; empty: generated scenes."""
-    size: int = 32
+    size: Annotated[int, Range(int, least=8, most=4096)] = 32
     """Side of the images, in pixels."""
-    count: int = 12000
+    count: Count = 12000
     """Scenes generated for training."""
-    vocab: int = 512
+    vocab: Length = 512
     """Maximum vocabulary size of the tokenizer."""
-    longest: int = 24
+    longest: Length = 24
     """Maximum tokens of a caption, start and end included; longer ones are cut."""
-    valid: float = 0.1
+    valid: Fraction = 0.1
     """Share used for validation, where the file names no parts."""
-    test: float = 0.1
+    test: Fraction = 0.1
     """Share used for testing, likewise."""
+    group: str = ""
+    """Column that says what images belong to, e.g. a film: all of a group go to the same part; empty: the image."""
 
     def read(self) -> CaptionedParts:
         """All parts, or a mistake that names the file."""
@@ -91,25 +99,31 @@ class Captions:
 
     def read_manifest(self) -> CaptionedParts:
         """The images of a manifest."""
-        found = read_manifest(self.path)
+        found = read_manifest(self.path, self.group)
         if not found.captions:
             raise Mistake(f"{self.path} has no column caption; give lines of image and caption")
-        x = decode_all(found.paths, 3, Frame(self.size, self.size, (self.size,)), os.cpu_count() or 1)
+        place = {path: i for i, path in enumerate(dict.fromkeys(found.paths))}
+        x = decode_all(list(place), 3, Frame(self.size, self.size, (self.size,)), os.cpu_count() or 1)
         parts = []
-        for rows in self.cut(len(x), found.parts):
+        cut = self.cut(found.groups or found.paths, found.parts)
+        for rows in cut:
             if not len(rows):
                 raise Mistake(f"{self.path}: a part has no image; give more, or other --data.valid, --data.test")
-            parts.append(Captioned(x[rows], [found.captions[i] for i in rows.tolist()]))
-        return CaptionedParts(parts[0], parts[1], parts[2])
+            images = torch.tensor([place[found.paths[i]] for i in rows.tolist()])
+            parts.append(Captioned(x[images], [found.captions[i] for i in rows.tolist()]))
+        digests = digest_images(x)
+        shown = [digests[place[path]] for path in found.paths]
+        facts = describe_leaks(shown, dict(zip(("train", "valid", "test"), cut, strict=True)))
+        return CaptionedParts(parts[0], parts[1], parts[2], facts=facts)
 
-    def cut(self, n: int, parts: Sequence[str]) -> list[Tensor]:
-        """Rows of the three parts: those that the file names, or shares in random order."""
+    def cut(self, groups: Sequence[Hashable], parts: Sequence[str]) -> list[Tensor]:
+        """Rows of the three parts: those that the file names, or shares in random order, group by group."""
         if parts:
             return [torch.tensor([i for i, p in enumerate(parts) if p == name]) for name in ("train", "valid", "test")]
         if self.valid <= 0 or self.test <= 0 or self.valid + self.test >= 1:
             raise Mistake(f"--data.valid {self.valid} and --data.test {self.test}: above 0, and their sum below 1")
-        cuts = [round(n * share) for share in (1 - self.valid - self.test, 1 - self.test)]
-        return list(torch.randperm(n, generator=generator(0, n)).tensor_split(cuts))
+        valid, test, train = split_by_group(groups, (self.valid, self.test))
+        return [train, valid, test]
 
     def learn_tokenizer(self, captions: Sequence[str]) -> Tokenizer:
         """Byte-level BPE; a text stands between a start and an end token, and is filled up with the latter."""

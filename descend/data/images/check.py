@@ -1,8 +1,8 @@
 """Every image file opened and looked at before training starts; what was found is kept for the next start.
 
-A file is known again by path, size and time of change, so the second start opens only what is new. What is kept: size
-in pixels, grey or colour, a digest of the bytes, a fingerprint (`fingerprint`) and a thumbnail. The first broken file
-is a mistake that names it and says how many more there are.
+A file is known again by path, size and time of change (which no program can set back), so the second start opens only
+what is new. What is kept: size in pixels, grey or colour, a digest of the bytes, a fingerprint (`fingerprint`) and a
+thumbnail. The first broken file is a mistake that names it and says how many more there are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,9 +19,11 @@ import numpy as np
 
 from descend.data.images.files import bombs_are_errors, cores, is_grey, open_image, plain, upright
 from descend.data.images.fingerprint import SIDE, fingerprints
+from descend.data.reading import cache_folder, check_file, show
 from descend.errors import Mistake
 
-VERSION = 1
+VERSION = 2
+MOST_BYTES = 2**30  # of an image file
 TINY = 8
 KEYS = ("path", "bytes", "changed", "version")
 
@@ -53,8 +54,8 @@ class Checked:
 
 def check(paths: list[Path], root: Path) -> Checked:
     """Look at every file that is not known yet; `root` names the set whose knowledge is kept together."""
-    stats = [_stat(path) for path in paths]
-    size, changed = np.array([s.st_size for s in stats]), np.array([s.st_mtime_ns for s in stats])
+    stats = [_look_up(path) for path in paths]
+    size, changed = np.array([s.st_size for s in stats]), np.array([s.st_ctime_ns for s in stats])
     names = np.array([os.path.abspath(path) for path in paths])
     kept = _read(_place(root))
     known = {key: row for row, key in enumerate(zip(*(kept[k].tolist() for k in KEYS[:3]), strict=True))}
@@ -72,11 +73,13 @@ def check(paths: list[Path], root: Path) -> Checked:
     return Checked(**found)
 
 
-def _stat(path: Path) -> os.stat_result:
-    try:
-        return path.stat()
-    except OSError as error:
-        raise Mistake(f"{path} cannot be read: {error.strerror}; replace or remove it") from None
+def _look_up(path: Path) -> os.stat_result:
+    found = check_file(path)
+    if found.st_size > MOST_BYTES:
+        raise Mistake(
+            f"{show(path)} has {found.st_size:,} bytes, more than {MOST_BYTES:,}; make it smaller or remove it"
+        )
+    return found
 
 
 def _look_at(paths: list[Path]) -> Checked:
@@ -116,16 +119,15 @@ def _look(path: Path) -> tuple[tuple[int, int], bool, bytes, np.ndarray] | Mista
             small = plain(upright(image), 3).resize((SIDE, SIDE), Image.Resampling.BOX)
             return (height, width), grey, hashlib.blake2b(data, digest_size=16).digest(), np.asarray(small)
     except OSError as error:
-        return Mistake(f"{path} cannot be read: {error.strerror}; replace or remove it")
+        return Mistake(f"{show(path)} cannot be read: {error.strerror}; replace or remove it")
     except Mistake as mistake:
         return mistake
 
 
 def _place(root: Path) -> Path:
     """The file in the user's cache folder that keeps what is known of the images below `root`."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    name = hashlib.blake2b(os.path.abspath(root).encode(), digest_size=12).hexdigest()
-    return cache / "descend" / "images" / f"{name}.npz"
+    name = hashlib.blake2b(os.fsencode(os.path.abspath(root)), digest_size=12).hexdigest()
+    return (cache_folder() or Path(os.devnull)) / "images" / f"{name}.npz"  # without a home folder nothing is kept
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -137,7 +139,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
                 found = {name: kept[name] for name in names}
                 if len({len(array) for array in found.values()}) == 1:
                     return found
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except Exception:  # a damaged archive can raise anything
         pass
     return {name: np.empty(0) for name in names}
 

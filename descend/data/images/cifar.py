@@ -16,6 +16,7 @@ import torch
 
 from descend.data.images.labelled import Images, Splits, split_by_class
 from descend.data.images.lazy import Bytes
+from descend.data.reading import read_bytes, read_text
 from descend.data.streams.arrays import check_labels
 from descend.errors import Mistake
 
@@ -66,7 +67,7 @@ def cifar_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> S
 
 def _records(file: Path, bytes_of_label: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Images (n, 3, 32, 32) and labels (n); the last label byte is the class."""
-    data, record = np.fromfile(file, np.uint8), bytes_of_label + PIXELS
+    data, record = np.frombuffer(read_bytes(file), np.uint8), bytes_of_label + PIXELS
     if not len(data) or len(data) % record:
         raise Mistake(
             f"{file} has {len(data)} bytes, not a whole number of {record}-byte records; "
@@ -75,14 +76,14 @@ def _records(file: Path, bytes_of_label: int, classes: int) -> tuple[np.ndarray,
     rows = data.reshape(-1, record)
     y = rows[:, bytes_of_label - 1].astype(np.int64)
     check_labels(torch.from_numpy(y), classes, str(file))
-    return rows[:, bytes_of_label:].reshape(-1, CHANNELS, SIDE, SIDE), y
+    return rows[:, bytes_of_label:].reshape(-1, CHANNELS, SIDE, SIDE).copy(), y
 
 
 def _names(file: Path, classes: int) -> tuple[str, ...]:
     """The names in a file, one per line; numbers where there is no such file."""
-    if not file.is_file():
+    if not file.exists() and not file.is_symlink():
         return tuple(map(str, range(classes)))
-    names = tuple(line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
+    names = tuple(line.strip() for line in read_text(file).split("\n") if line.strip())
     if len(names) != classes or len(set(names)) != classes:
         raise Mistake(f"{file} names {len(set(names))} classes, the data has {classes}; download it again")
     return names

@@ -6,15 +6,19 @@ pairs are named as leaks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
+import xxhash
 from torch import Tensor
 
 from descend.data.images.check import Checked
 from descend.data.images.fingerprint import near, same_bytes
+from descend.data.images.lazy import Bytes
 from descend.data.images.listing import Listing
+from descend.data.streams.splits import describe_leaks
 
 SHOWN = 3  # examples that a fact names
 CLASSES = 12  # classes that are listed one by one
@@ -55,7 +59,25 @@ def facts(listing: Listing, checked: Checked) -> dict[str, Any]:
     both = np.concatenate([_all_pairs(exact), alike])
     leaks = both[part[both[:, 0]] != part[both[:, 1]]]
     found["leaks between parts"] = _name_pairs(listing, leaks, "≈", part)
-    return found
+    return found | describe_leaks([row.tobytes() for row in checked.digest], listing.parts)
+
+
+def digest_images(x: Tensor) -> list[bytes]:
+    """A digest of each image's pixels (n, ..)."""
+    return [xxhash.xxh3_128_digest(image) for image in x.contiguous().numpy()]
+
+
+def describe_pixel_leaks(parts: Mapping[str, Any]) -> dict[str, str]:
+    """What a run says of held-out images whose pixels are in training too; nothing of images that are not in memory."""
+    pixels = {name: x.pixels if isinstance(x, Bytes) else x for name, x in parts.items()}
+    if not all(isinstance(x, Tensor) for x in pixels.values()):
+        return {}
+    digests: list[bytes] = []
+    rows = {}
+    for name, x in pixels.items():
+        rows[name] = torch.arange(len(digests), len(digests) + len(x))
+        digests += digest_images(x)
+    return describe_leaks(digests, rows)
 
 
 def _all_pairs(groups: list[np.ndarray]) -> np.ndarray:

@@ -16,6 +16,7 @@ from descend.data.images.source import SIDE, ImageSource
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.errors import Mistake
+from descend.ranges import Whole
 
 SCENES = 4800
 
@@ -24,7 +25,7 @@ SCENES = 4800
 class FewImages(ImageSource):
     """A limited number of training images per class."""
 
-    each: int = 5
+    each: Whole = 5
     """Training images per class; 0: all."""
     half: str = "second"
     """Which pairs of colour and shape the generated scenes show: first or second."""

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from descend.data.images.frame import Frame
+from descend.data.reading import check_file, list_files, show
 from descend.errors import Mistake
 
 if TYPE_CHECKING:
@@ -37,15 +38,14 @@ GREY = ("1", "L", "LA", "La", "I", "F")
 
 
 def list_image_files(folder: str | Path) -> tuple[list[Path], list[Path]]:
-    """All image files below a folder, by name, and the other files; hidden ones are in neither."""
+    """All image files below a folder, by name, and the other files; hidden ones are in neither.
+
+    A link to nowhere, a pipe or a folder with the name of an image is a mistake that names it.
+    """
     root = Path(folder)
-    found = sorted(p for p in root.rglob("*") if p.is_file() and not _is_hidden(p.relative_to(root)))
+    found = [p for p in list_files(root, SUFFIXES) if p.name not in ("Thumbs.db", "desktop.ini")]
     images = [p for p in found if p.suffix.lower() in SUFFIXES]
     return images, [p for p in found if p.suffix.lower() not in SUFFIXES]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts) or path.name in ("Thumbs.db", "desktop.ini")
 
 
 @contextmanager
@@ -53,21 +53,21 @@ def open_image(path: str | Path, data: bytes | None = None) -> Iterator[Image.Im
     """Pillow's image of a file (or of its bytes); whatever goes wrong in it is a Mistake that names the file."""
     from PIL import Image  # here, since most runs read no file
 
+    if data is None:
+        check_file(path)
     try:
         with Image.open(path if data is None else io.BytesIO(data), formats=FORMATS) as image:
             pixels = image.width * image.height
             if pixels > MOST_PIXELS:
-                raise Mistake(f"{path} has {pixels:,} pixels, more than {MOST_PIXELS:,}; make it smaller")
+                raise Mistake(f"{show(path)} has {pixels:,} pixels, more than {MOST_PIXELS:,}; make it smaller")
             yield image
     except Mistake:
         raise
-    except FileNotFoundError:
-        raise Mistake(f"{path} does not exist; give an image file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise Mistake(f"{path} has more pixels than Pillow opens; make it smaller") from None
+        raise Mistake(f"{show(path)} has more pixels than Pillow opens; make it smaller") from None
     except Exception as error:  # a damaged file can raise anything inside a decoder
         raise Mistake(
-            f"{path} cannot be read as an image ({_describe_error(path, error)}); replace or remove it"
+            f"{show(path)} cannot be read as an image ({_describe_error(path, error)}); replace or remove it"
         ) from None
 
 
@@ -134,7 +134,9 @@ def class_numbers(path: str | Path) -> np.ndarray:
     """A mask file as whole numbers (h, w): the values of a grey image, or the palette's indices."""
     with open_image(path) as image:
         if not (image.mode in ("P", "L", "1", "I") or image.mode.startswith("I;16")):
-            raise Mistake(f"{path} is an image of mode {image.mode}; a mask holds class numbers: grey or palette PNG")
+            raise Mistake(
+                f"{show(path)} is an image of mode {image.mode}; a mask holds class numbers: grey or palette PNG"
+            )
         return np.asarray(upright(image)).astype(np.int64)
 
 

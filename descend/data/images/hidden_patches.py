@@ -17,6 +17,7 @@ from descend.data.text.masking import uniform
 from descend.errors import Mistake
 from descend.nn.patches import grid_of, patchify
 from descend.ops.images.block_mask import block_mask
+from descend.ranges import Between, Side
 
 Batch = dict[str, Tensor]
 BLOCKS = 16  # at most, in an image
@@ -26,9 +27,9 @@ BLOCKS = 16  # at most, in an image
 class Hiding:
     """How much of an image is hidden."""
 
-    share: float = 0.4
+    share: Between = 0.4
     """Share of the patches that are hidden."""
-    smallest: int = 2
+    smallest: Side = 2
     """Patches of the smallest block; the paper has 16 of 196."""
 
     def __post_init__(self) -> None:

@@ -9,33 +9,38 @@ import torch
 
 from descend.data.images.idx import read_idx
 from descend.data.images.labelled import Images, Splits, split_by_class
+from descend.data.reading import is_folder, list_entries, show
 from descend.data.streams.arrays import check_labels
 from descend.errors import Mistake
+
+MOST_CLASSES = 2**16
 
 
 def is_idx_folder(folder: Path) -> bool:
     """Whether a folder holds IDX files, by their names."""
-    return any("idx" in p.name and ("images" in p.name or "labels" in p.name) for p in folder.iterdir() if p.is_file())
+    return any(
+        "idx" in p.name and ("images" in p.name or "labels" in p.name) for p in list_entries(folder) if p.is_file()
+    )
 
 
 def idx_folder(path: str | Path, valid: float = 0.15, test: float = 0.15) -> Splits:
     """A folder with train-images-idx3-ubyte and train-labels-idx1-ubyte, and t10k-… as test files if there are any."""
     folder = Path(path)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise Mistake(f"--data.path {folder} is not a folder; give the folder that holds the IDX files")
     pair = _pair(folder, ("train",))
     if pair is None:
         raise Mistake(f"--data.path {folder} holds no train-images-idx3-ubyte and train-labels-idx1-ubyte (or .gz)")
     train, y_file = pair
+    check_labels(train.y, MOST_CLASSES, show(y_file))
     classes = int(train.y.max()) + 1
-    check_labels(train.y, classes, str(y_file))
     pair = _pair(folder, ("t10k", "test"))
     if pair is None:
         return split(train, valid, test, classes)
     held, y_file = pair
     if held.x.shape[1:] != train.x.shape[1:]:
         raise Mistake(f"{folder}: test images are {_size(held)}, training images {_size(train)}; make them one size")
-    check_labels(held.y, classes, str(y_file))
+    check_labels(held.y, classes, show(y_file))
     valid_rows, rest = split_by_class(train.y, (valid,))
     return Splits(train.take(rest), train.take(valid_rows), held, tuple(map(str, range(classes))))
 
@@ -78,7 +83,7 @@ def _pair(folder: Path, words: tuple[str, ...]) -> tuple[Images, Path] | None:
 def _find(folder: Path, words: tuple[str, ...], what: str) -> Path | None:
     """The one IDX file with these words in its name; the plain form is preferred to .gz."""
     found = sorted(
-        (p for p in folder.iterdir() if "idx" in p.name and what in p.name and any(w in p.name for w in words)),
+        (p for p in list_entries(folder) if "idx" in p.name and what in p.name and any(w in p.name for w in words)),
         key=lambda p: (p.suffix == ".gz", p.name),
     )
     if len({p.name.removesuffix(".gz") for p in found}) > 1:

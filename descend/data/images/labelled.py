@@ -22,9 +22,8 @@ from descend.data.images.lazy import Bytes
 from descend.data.images.processor import understood, write_processor
 from descend.data.streams.arrays import generator
 from descend.errors import Mistake
-from descend.weights.folder import write_json
+from descend.files import read_json, write_json
 from descend.weights.labels import Labels
-from descend.weights.layout import read_json
 
 PREPROCESSOR = "preprocessor_config.json"
 SAMPLED = 1000  # files whose pixels give μ and σ

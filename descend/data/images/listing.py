@@ -5,11 +5,12 @@
     list.csv, list.jsonl                     path, label and perhaps part (see `manifest`)
 
 Classes are in the order of their names (of their values, where all are numbers). Within a class folder images may lie
-at any depth. The cut keeps every class's share and does not depend on the run's seed.
+at any depth. The cut keeps every class's share, or (--data.group) whole groups; it does not depend on the run's seed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from torch import Tensor
 from descend.data.images.files import SUFFIXES, list_image_files
 from descend.data.images.labelled import split_by_class
 from descend.data.images.manifest import PARTS, read_manifest
+from descend.data.reading import list_entries, show
+from descend.data.streams.splits import split_by_group
 from descend.errors import Mistake, nearest
 
 
@@ -43,11 +46,11 @@ class Listing:
 def image_folder(path: str | Path, valid: float, test: float) -> Listing:
     """A folder of class folders, perhaps below folders of parts."""
     root = Path(path)
-    folders = _folders(root)
+    folders = list_folders(root)
     parts = {PARTS[f.name.lower()]: f for f in folders if f.name.lower() in PARTS}
-    if "train" in parts and _folders(parts["train"]):
+    if "train" in parts and list_folders(parts["train"]):
         return _in_parts(root, folders, parts, valid, test)
-    found = _classes(root)
+    found = list_classes(root)
     labels = _labels(root, found)
     paths = [path for label in labels for path in found[label][0]]
     y = _numbers([label for label in labels for _ in found[label][0]], labels)
@@ -58,7 +61,7 @@ def _in_parts(root: Path, folders: list[Path], parts: dict[str, Path], valid: fl
     if len(parts) != len(folders):
         odd = next(f.name for f in folders if f not in parts.values())
         raise Mistake(f"{root} holds {odd} beside its parts; keep only train, valid and test, one of each")
-    found = {part: _classes(folder) for part, folder in parts.items()}
+    found = {part: list_classes(folder) for part, folder in parts.items()}
     labels = _labels(parts["train"], found["train"])
     paths: list[Path] = []
     words: list[str] = []
@@ -80,10 +83,10 @@ def _in_parts(root: Path, folders: list[Path], parts: dict[str, Path], valid: fl
     return Listing(root, paths, y, labels, _split(y, given, valid, test), others)
 
 
-def manifest_listing(path: str | Path, valid: float, test: float) -> Listing:
+def manifest_listing(path: str | Path, valid: float, test: float, group: str = "") -> Listing:
     """The images of a manifest with labels."""
     file = Path(path)
-    found = read_manifest(file)
+    found = read_manifest(file, group)
     if not found.labels:
         raise Mistake(f"{file} has captions but no column label; a classifier needs one")
     labels = _sort_names(set(found.labels))
@@ -95,31 +98,40 @@ def manifest_listing(path: str | Path, valid: float, test: float) -> Listing:
         raise Mistake(f"{file}: no image has the part train; name some")
     if given and (never := set(y.tolist()) - set(y[given["train"]].tolist())):
         raise Mistake(f"{file}: no training image has the label {labels[min(never)]!r}; add some or remove it")
-    return Listing(file.parent, found.paths, y, labels, _split(y, given, valid, test))
+    parts = _split(y, given, valid, test, found.groups)
+    if group and (never := set(y.tolist()) - set(y[parts["train"]].tolist())):
+        raise Mistake(
+            f"--data.group {group}: no group with {labels[min(never)]!r} is left to train on; give more groups"
+        )
+    return Listing(file.parent, found.paths, y, labels, parts)
 
 
-def _split(y: Tensor, given: dict[str, Tensor], valid: float, test: float) -> dict[str, Tensor]:
+def _split(
+    y: Tensor, given: dict[str, Tensor], valid: float, test: float, groups: Sequence[str] = ()
+) -> dict[str, Tensor]:
     """The three parts: those given, and a share of train for each that is missing."""
     shares = {name: share for name, share in (("test", test), ("valid", valid)) if name not in given}
     train = given.get("train", torch.arange(len(y)))
-    *held, rest = split_by_class(y[train], tuple(shares.values()))
+    cuts = tuple(shares.values())
+    *held, rest = split_by_group([groups[i] for i in train], cuts) if groups else split_by_class(y[train], cuts)
     cut = {name: train[rows] for name, rows in zip(shares, held, strict=True)}
     return {**given, **cut, "train": train[rest]}
 
 
-def _folders(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+def list_folders(folder: Path) -> list[Path]:
+    """The folders in a folder that are not hidden."""
+    return [p for p in list_entries(folder) if p.is_dir() and not p.name.startswith(".")]
 
 
-def _classes(folder: Path) -> dict[str, tuple[list[Path], list[Path]]]:
+def list_classes(folder: Path) -> dict[str, tuple[list[Path], list[Path]]]:
     """Class -> its images, and its other files. An image that lies in no class folder is a mistake."""
-    loose = next((p for p in sorted(folder.iterdir()) if p.is_file() and p.suffix.lower() in SUFFIXES), None)
+    loose = next((p for p in list_entries(folder) if p.is_file() and p.suffix.lower() in SUFFIXES), None)
     if loose:
         raise Mistake(
             f"{loose} lies in no class folder; put the images of each class into its own folder "
             f"({folder.name}/cat/..), or give a manifest: a .csv file with the columns path,label"
         )
-    found = {f.name: list_image_files(f) for f in _folders(folder)}
+    found = {show(f.name): list_image_files(f) for f in list_folders(folder)}
     empty = next((name for name, (images, _) in found.items() if not images), None)
     if empty:
         raise Mistake(f"{folder / empty} holds no images; add some or remove it")
@@ -143,4 +155,4 @@ def _numbers(words: list[str], labels: tuple[str, ...]) -> Tensor:
 
 
 def _below(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return show(path.relative_to(root) if path.is_relative_to(root) else path)

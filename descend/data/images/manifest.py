@@ -3,19 +3,19 @@
     .csv     a header line that names the columns, commas and quotes        path,label      image,caption      ...
     .jsonl   one object per line                                              {"image": "a.jpg", "caption": "a square"}
 
-Paths are relative to the manifest. The columns go by the names below.
+Paths are relative to the manifest. The columns go by the names below; a further one may say what images belong to (a
+patient, a film), so that those of a group can stay together.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from descend.errors import Mistake
+from descend.data.reading import check_file, read_objects, read_rows, show
+from descend.errors import Mistake, nearest
 
 COLUMNS = {
     "path": ("path", "image", "file", "file_name", "filename"),
@@ -34,6 +34,7 @@ class Manifest:
     labels: list[str]
     captions: list[str]
     parts: list[str]
+    groups: list[str] = field(default_factory=list)
 
 
 def is_manifest(path: str | Path) -> bool:
@@ -41,15 +42,23 @@ def is_manifest(path: str | Path) -> bool:
     return Path(path).suffix.lower() in (".csv", ".jsonl")
 
 
-def read_manifest(path: str | Path) -> Manifest:
-    """Every line must have the columns that the first has, and name a file that exists."""
+def read_manifest(path: str | Path, group: str = "") -> Manifest:
+    """Every line must have the columns that the first has (that of the groups too), and name a file that exists."""
     file = Path(path)
-    columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[str]] = {name: [] for name in (*COLUMNS, "group")}
+    grouping = group.lower() if file.suffix.lower() == ".csv" else group  # a table's names are in small letters
     for where, record in _records(file):
         row = {ours: record[name] for ours, names in COLUMNS.items() for name in names if name in record}
         if "path" not in row or not ({"label", "caption"} & set(row)):
             found = ", ".join(map(str, record)) or "nothing"
             raise Mistake(f"{where}: the columns are {found}; a manifest needs path and label, or path and caption")
+        if group:
+            if grouping not in record:
+                known = ", ".join(map(str, record))
+                raise Mistake(
+                    f"--data.group {group}: {where} has no such column.{nearest(group, record)} Columns: {known}"
+                )
+            row["group"] = record[grouping]
         for name, value in row.items():
             if not isinstance(value, str | int) or str(value).strip() == "":
                 raise Mistake(f"{where}: {name} is {value!r}; give a word")
@@ -61,48 +70,34 @@ def read_manifest(path: str | Path) -> Manifest:
     if not columns["path"]:
         raise Mistake(f"{file} lists no image; give lines of path and label")
     paths = [file.parent / name for name in columns["path"]]
-    return Manifest(paths, columns["label"], columns["caption"], [PARTS[p.lower()] for p in columns["part"]])
+    parts = [PARTS[p.lower()] for p in columns["part"]]
+    return Manifest(paths, columns["label"], columns["caption"], parts, columns["group"])
 
 
 def _check_row(where: str, image: Path, part: list[str]) -> None:
-    if not image.is_file():
-        raise Mistake(f"{where}: {image} does not exist; paths are relative to the manifest")
+    try:
+        check_file(image)
+    except Mistake as mistake:
+        raise Mistake(f"{where}: {mistake}; paths are relative to the manifest") from None
     if part and part[0].lower() not in PARTS:
         raise Mistake(f"{where}: part {part[0]!r} is not train, valid or test")
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Where it stands, and the record."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise Mistake(f"--data.path {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise Mistake(f"{file}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
-    if file.suffix.lower() == ".csv":
-        yield from _table(file, text)
-        return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            where = f"{file}, line {number}"
-            try:
-                value = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise Mistake(f"{where}: {error.msg}; each line is one JSON object") from None
-            if not isinstance(value, dict):
-                raise Mistake(f"{where}: a {type(value).__name__}; each line is one JSON object")
-            yield where, value
+    found = _table(file) if file.suffix.lower() == ".csv" else read_objects(file)
+    return ((f"{show(file)}, line {number}", record) for number, record in found)
 
 
-def _table(file: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    rows = csv.reader(text.splitlines(keepends=True))
-    try:
-        header = [name.strip().lower() for name in next(rows, [])]
-        for row in rows:
-            where = f"{file}, line {rows.line_num}"
-            if row and len(row) != len(header):
-                raise Mistake(f"{where}: {len(row)} values for {len(header)} columns; quote values that have commas")
-            if row:
-                yield where, dict(zip(header, row, strict=True))
-    except csv.Error as error:
-        raise Mistake(f"{file}, line {rows.line_num}: {error}; correct the line") from None
+def _table(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and record of every line below the header."""
+    rows = ((number, row) for number, row in read_rows(file) if any(row))
+    line, header = next(rows, (1, []))
+    header = [name.strip().lower() for name in header]
+    if len(set(header)) < len(header):
+        raise Mistake(f"{show(file)}, line {line}: two columns have the same name; rename one")
+    for number, row in rows:
+        if len(row) != len(header):
+            told = f"{len(row)} values for {len(header)} columns"
+            raise Mistake(f"{show(file)}, line {number}: {told}; quote values that have commas")
+        yield number, dict(zip(header, row, strict=True))

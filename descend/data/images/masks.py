@@ -4,7 +4,8 @@
 
 A mask is a grey or palette PNG of class numbers, as large as its image, under the same name. 255 is no class: such
 pixels do not count. Masks of black and white only are two classes. All files are read and checked before training;
-pixels stay 8-bit in memory. The cut into train, valid and test does not depend on the run's seed.
+pixels stay 8-bit in memory. The cut into train, valid and test does not depend on the run's seed; equal images of a
+folder go to the same part.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate
 
+from descend.data.images.facts import digest_images
 from descend.data.images.files import class_numbers, decode, is_grey, list_image_files, open_image
 from descend.data.images.labelled import check_shares
 from descend.data.images.warp import Warp
+from descend.data.reading import is_folder, read_text, show
 from descend.data.streams.arrays import InOrder, Shuffled, generator
+from descend.data.streams.splits import describe_leaks, keep_together
 from descend.data.toys.scenes import SHAPES, scenes
 from descend.errors import Mistake
+from descend.ranges import Count, Fraction, Range, SideOrAny
 
 VOID = 255  # no class: the pixel does not count
 LOSSY = (".jpg", ".jpeg", ".jfif", ".webp")
@@ -58,6 +63,8 @@ class MaskedSplits:
     test: Masked
     labels: tuple[str, ...]
     names: tuple[str, ...]
+    facts: dict[str, str] = field(default_factory=dict)
+    """Leaks between the parts, as a run says it."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +73,15 @@ class Masks:
 
     path: str = ""
     """Folder with images/ and masks/; empty: generated scenes."""
-    size: int = 0
+    size: SideOrAny = 0
     """Side in pixels that a folder's images are resized to; 0: as they are, all of one size."""
-    scenes: int = 3000
+    scenes: Count = 3000
     """How many scenes are generated."""
-    side: int = 64
+    side: Annotated[int, Range(int, least=8, most=4096)] = 64
     """Side of a generated scene in pixels."""
-    valid: float = 0.15
+    valid: Fraction = 0.15
     """Share of the images that selects the checkpoint."""
-    test: float = 0.15
+    test: Fraction = 0.15
     """Share held out for the final test."""
     warp: Warp = field(default_factory=Warp)
 
@@ -90,9 +97,14 @@ class Masks:
         test, valid = (max(1, round(share * n)) for share in (self.test, self.valid))
         if test + valid >= n:
             raise Mistake(f"{n} images with masks are too few for three parts; give at least 3, better 30")
-        rows = torch.randperm(n, generator=generator(0)).split([test, valid, n - test - valid])
-        parts = [images.take(part.sort().values) for part in rows]
-        return MaskedSplits(parts[2], parts[1], parts[0], labels, names)
+        order = torch.randperm(n, generator=generator(0)).split([test, valid, n - test - valid])
+        rows = [part.sort().values for part in order]
+        digests = digest_images(images.x)
+        together = keep_together(digests, rows) if self.path else rows
+        rows = together if all(map(len, together)) else rows
+        parts = [images.take(part) for part in rows]
+        facts = describe_leaks(digests, dict(zip(("test", "valid", "train"), rows, strict=True)))
+        return MaskedSplits(parts[2], parts[1], parts[0], labels, names, facts)
 
 
 @lru_cache(maxsize=2)
@@ -104,13 +116,29 @@ def generate_masks(n: int, side: int) -> Masked:
     return Masked((found.x * 255).round().to(torch.uint8), found.mask.to(torch.uint8), torch.arange(n))
 
 
-def folder(path: str | Path, size: int = 0) -> tuple[Masked, tuple[str, ...], tuple[str, ...]]:
-    """All pairs of a folder, the names of the classes and of the pairs."""
+def read_unseen_masks(path: str, size: int, image: tuple[int, int, int], known: tuple[str, ...]) -> Masked:
+    """All pairs of a folder as a trained model sees them: its channels, its size, its classes."""
+    channels, height, width = image
+    images, labels, _ = folder(path, size, channels, known)
+    if labels != known:
+        named = f"{Path(path) / 'classes.txt'} names {', '.join(labels)}"
+        raise Mistake(f"{named}, but the model knows {', '.join(known)}; give the same classes in the same order")
+    if images.x.shape[2:] != (height, width):
+        found = "×".join(map(str, images.x.shape[2:]))
+        raise Mistake(f"the images of {path} are {found}, but the model was trained on {height}×{width}; resize them")
+    return images
+
+
+def folder(
+    path: str | Path, size: int = 0, channels: int = 0, known: tuple[str, ...] = ()
+) -> tuple[Masked, tuple[str, ...], tuple[str, ...]]:
+    """All pairs of a folder, the names of the classes and of the pairs; `channels` and the classes that are `known` are
+    those of a trained model, or found here."""
     root = Path(path)
     pairs = pair_files(root)
-    channels = 1 if all(grey(image) for image, _ in pairs) else 3
+    channels = channels or (1 if all(grey(image) for image, _ in pairs) else 3)
     masks = [class_numbers(mask) for _, mask in pairs]
-    masks, labels = name_classes(masks, [mask for _, mask in pairs], root / "classes.txt")
+    masks, labels = name_classes(masks, [mask for _, mask in pairs], root / "classes.txt", known)
     x, y = [], []
     for (image, file), mask in zip(pairs, masks, strict=True):
         pixels = decode(image, channels)
@@ -129,13 +157,13 @@ def folder(path: str | Path, size: int = 0) -> tuple[Masked, tuple[str, ...], tu
                 f"{image} is {show_pixels(pixels)}, but {pairs[0][0]} is {'×'.join(map(str, x[0].shape[1:]))}; "
                 f"give --data.size 128 (or another side) to bring all to one size"
             )
-    names = tuple(image.stem for image, _ in pairs)
+    names = tuple(show(image.stem) for image, _ in pairs)
     return Masked(torch.stack(x), torch.stack(y), torch.arange(len(x))), labels, names
 
 
 def pair_files(root: Path) -> list[tuple[Path, Path]]:
     """Every image with its mask, by name."""
-    if not root.is_dir():
+    if not is_folder(root):
         raise Mistake(f"--data.path {root} is not a folder; give the folder that holds images/ and masks/")
     found: list[dict[str, Path]] = []
     for part in ("images", "masks"):
@@ -144,7 +172,7 @@ def pair_files(root: Path) -> list[tuple[Path, Path]]:
         files, _ = list_image_files(root / part)
         by_stem: dict[str, Path] = {}
         for path in files:
-            stem = str(path.relative_to(root / part).with_suffix(""))
+            stem = show(path.relative_to(root / part).with_suffix(""))
             if stem in by_stem:
                 raise Mistake(f"{path} and {by_stem[stem]} have the same name; keep one of them")
             by_stem[stem] = path
@@ -163,21 +191,26 @@ def pair_files(root: Path) -> list[tuple[Path, Path]]:
     return [(images[stem], masks[stem]) for stem in sorted(images)]
 
 
-def name_classes(masks: list[np.ndarray], files: list[Path], path: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """The masks with checked class numbers, and the names of the classes: from classes.txt, or the numbers found."""
+def name_classes(
+    masks: list[np.ndarray], files: list[Path], path: Path, known: tuple[str, ...] = ()
+) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """The masks with checked class numbers, and the names of the classes: from classes.txt, those that a model
+    knows, or the numbers found."""
     values = [np.unique(mask) for mask in masks]
     used = np.unique(np.concatenate(values))
     if set(used.tolist()) == {0, VOID}:  # black and white
         masks, values, used = [mask // VOID for mask in masks], [v // VOID for v in values], used // VOID
-    if path.is_file():
-        labels = tuple(line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())
+    if path.exists() or path.is_symlink():
+        labels = tuple(line.strip() for line in read_text(path).split("\n") if line.strip())
         if not 2 <= len(labels) <= VOID:
             raise Mistake(f"{path} names {len(labels)} classes; give 2 to {VOID}, one per line, class 0 first")
         fix = f"{path.name} names {len(labels)} classes, 0 to {len(labels) - 1}; add a line there"
+    elif known:
+        labels, fix = known, f"the model knows 0 to {len(known) - 1} ({', '.join(known)}); correct it"
     else:
-        known = [v for v in used.tolist() if v != VOID]
-        labels = tuple(map(str, range(len(known))))
-        fix = f"the masks use {len(known)} numbers, so they should be 0 to {len(known) - 1}; write {path.name}"
+        numbers = [v for v in used.tolist() if v != VOID]
+        labels = tuple(map(str, range(len(numbers))))
+        fix = f"the masks use {len(numbers)} numbers, so they should be 0 to {len(numbers) - 1}; write {path.name}"
     for file, mask, found in zip(files, masks, values, strict=True):
         wrong = [v for v in found.tolist() if v != VOID and not 0 <= v < len(labels)]
         if wrong:

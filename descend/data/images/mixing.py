@@ -19,6 +19,7 @@ from torch import Tensor
 
 from descend.data.images.augment import rectangles
 from descend.errors import Mistake
+from descend.ranges import Positive
 
 
 def mixup(x: Tensor, y: Tensor, lam: Tensor, partner: Tensor) -> tuple[Tensor, Tensor]:
@@ -46,7 +47,7 @@ def proportions(n: int, a: float, random: torch.Generator) -> Tensor:
 class MixUp:
     """A batch with itself in another order; a = 1: every proportion equally likely, small a: mostly one image."""
 
-    a: float = 0.2
+    a: Positive = 0.2
 
     def __call__(self, x: Tensor, y: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
         n = len(x)
@@ -58,7 +59,7 @@ class MixUp:
 class CutMix:
     """A batch with rectangles of itself in another order."""
 
-    a: float = 1.0
+    a: Positive = 1.0
 
     def __call__(self, x: Tensor, y: Tensor, random: torch.Generator) -> tuple[Tensor, Tensor]:
         n = len(x)

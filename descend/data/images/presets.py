@@ -12,29 +12,31 @@ A number that is given takes the place of the set's.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Annotated
 
 from descend.data.images.augment import Colour, Crop, Erase, Mirror, Transform, Turn
 from descend.data.images.randaugment import RandAugment
 from descend.errors import Mistake, nearest
+from descend.ranges import PositiveShare, Range, Share
 
 
 @dataclass(frozen=True)
 class Amounts:
     """Strengths; those left out are the preset's."""
 
-    crop: float | None = None
+    crop: PositiveShare | None = None
     """Smallest side of the crop, as a share of the image's; 1: no crop."""
-    flip: float | None = None
+    flip: Share | None = None
     """Probability of a horizontal flip."""
-    turn: float | None = None
+    turn: Annotated[float, Range(float, least=0, most=180)] | None = None
     """Largest rotation, in degrees."""
-    colour: float | None = None
+    colour: Share | None = None
     """Largest change of brightness, contrast and saturation, as a share."""
-    erase: float | None = None
+    erase: Share | None = None
     """Share of the area that is erased."""
-    count: int | None = None
+    count: Annotated[int, Range(int, least=0, most=14)] | None = None
     """RandAugment's N: operations on each image."""
-    magnitude: float | None = None
+    magnitude: Annotated[float, Range(float, least=0, most=10)] | None = None
     """RandAugment's M: their strength, 0..10."""
 
 

@@ -15,6 +15,7 @@ A step of theirs that is not one of these is refused, never left out.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,8 @@ def _scale(values: dict[str, Any]) -> tuple[tuple[float, ...], tuple[float, ...]
     channels = int(values.get("num_channels", 3))
     lists = [[v] * channels if isinstance(v, int | float) else list(v) for v in found]
     mean, std = (tuple(float(v) / factor for v in numbers) for numbers in lists)
-    if not all(s > 0 for s in std):
+    if not all(math.isfinite(m) for m in mean):
+        raise ValueError(f"image_mean {list(mean)} must be finite")
+    if not all(0 < s < math.inf for s in std):
         raise ValueError(f"image_std {list(std)} must be above 0")
     return mean, std

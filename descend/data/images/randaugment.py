@@ -17,12 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, conv2d, grid_sample
 
 from descend.errors import Mistake
+from descend.ranges import Range
 
 LUMA = (0.299, 0.587, 0.114)
 Operation = Callable[[Tensor, Tensor], Tensor]
@@ -137,8 +139,8 @@ OPERATIONS: dict[str, Operation] = {
 class RandAugment:
     """`count` operations on each image, of strength `magnitude` (0..10)."""
 
-    count: int = 2
-    magnitude: float = 9.0
+    count: Annotated[int, Range(int, least=0, most=14)] = 2
+    magnitude: Annotated[float, Range(float, least=0, most=10)] = 9.0
 
     def __post_init__(self) -> None:
         if self.count < 0 or not 0 <= self.magnitude <= 10:

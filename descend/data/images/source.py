@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
 from descend.data.images import cifar
 from descend.data.images.augment import Augment
 from descend.data.images.check import Checked, check
-from descend.data.images.facts import balance, facts
+from descend.data.images.facts import balance, describe_pixel_leaks, facts
 from descend.data.images.files import SUFFIXES, cores, decode_all
 from descend.data.images.frame import Frame
 from descend.data.images.idx_folder import idx_folder, is_idx_folder
@@ -30,9 +30,11 @@ from descend.data.images.listing import Listing, image_folder, manifest_listing
 from descend.data.images.manifest import is_manifest
 from descend.data.images.presets import Amounts, augmentation
 from descend.data.images.warp import Warp
+from descend.data.reading import check_file, is_folder
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.errors import Mistake
+from descend.ranges import Fraction, NonNegative, Range, SideOrAny
 
 LISTS = ("metadata.csv", "metadata.jsonl", "manifest.csv", "manifest.jsonl", "labels.csv")
 SCENES, SIDE = 2000, 32
@@ -44,11 +46,11 @@ class ImageSource:
 
     path: str = ""
     """Folder of class folders, manifest (.csv, .jsonl), folder of IDX or CIFAR files; empty: generated scenes."""
-    size: int = 0
+    size: SideOrAny = 0
     """Side in pixels that images are resized to; 0: as they are."""
-    valid: float = 0.15
+    valid: Fraction = 0.15
     """Share of the images that selects the checkpoint, where there is no such part."""
-    test: float = 0.15
+    test: Fraction = 0.15
     """Share held out for the final test, where there are no test files."""
     warp: Warp = field(default_factory=Warp)
     augment: str = "none"
@@ -56,12 +58,14 @@ class ImageSource:
     amounts: Amounts = field(default_factory=Amounts)
     frame: str = "cover"
     """How images become squares: cover (the shorter edge fits, the middle is taken) or stretch."""
-    channels: int = 0
+    channels: Annotated[int, Range(int, least=0, most=3)] = 0
     """1 makes images grey, 3 coloured; 0: as the files are."""
-    memory: float = 1.0
+    memory: NonNegative = 1.0
     """Gigabytes that decoded images may take; a larger set is decoded batch by batch."""
-    workers: int = -1
+    workers: Annotated[int, Range(int, least=-1, most=1024)] = -1
     """Processes that decode and augment; -1: none for a set in memory, else one less than there are cores."""
+    group: str = ""
+    """Column of a manifest that says what images belong to, e.g. a patient: all of a group go to the same part."""
     drop_last: bool = False
     """Drop the incomplete last batch of an epoch; else its images start the next epoch's first batch."""
 
@@ -94,20 +98,21 @@ class ImageSource:
 
     def at_path(self, path: Path) -> Splits:
         """What lies there."""
-        if path.is_file():
+        if not is_folder(path):
+            check_file(path)
             if is_manifest(path):
-                return self.of_files(manifest_listing(path, self.valid, self.test))
+                return self.of_files(manifest_listing(path, self.valid, self.test, self.group))
             hint = "the folder it is in" if path.suffix.lower() in SUFFIXES else "a folder, a .csv or a .jsonl file"
             raise Mistake(f"--data.path {path} is one file; give {hint}")
-        if not path.is_dir():
-            raise Mistake(f"--data.path {path} is not a folder; it does not exist")
+        manifest = next((path / name for name in LISTS if (path / name).is_file()), None)
+        if self.group and manifest is None:
+            raise Mistake(f"--data.group {self.group}: {path} has no columns; list the images in a .csv file")
         if is_idx_folder(path):
             return idx_folder(path, self.valid, self.test).resize(self.size)
         if cifar.which(path):
             return cifar.cifar_folder(path, self.valid, self.test).resize(self.size)
-        manifest = next((path / name for name in LISTS if (path / name).is_file()), None)
         if manifest:
-            return self.of_files(manifest_listing(manifest, self.valid, self.test))
+            return self.of_files(manifest_listing(manifest, self.valid, self.test, self.group))
         return self.of_files(image_folder(path, self.valid, self.test))
 
     def of_files(self, listing: Listing) -> Splits:
@@ -149,4 +154,5 @@ class ImageSource:
 def describe_classes(splits: Splits) -> dict[str, Any]:
     """The facts of any source: its own, or those that follow from the classes."""
     y = torch.cat([splits.train.y, splits.valid.y, splits.test.y])
-    return splits.facts or balance(y, splits.labels)
+    pixels = {part: getattr(splits, part).x for part in ("train", "valid", "test")}
+    return splits.facts or {**balance(y, splits.labels), **describe_pixel_leaks(pixels)}

@@ -22,6 +22,8 @@ from torch.utils.data import DataLoader, Dataset
 from descend.data.images.augment import Augment
 from descend.data.images.labelled import Images, Preprocessing
 from descend.data.streams.arrays import InOrder, Shuffled
+from descend.data.streams.workers import begin_worker, register_end
+from descend.errors import Mistake
 
 Batch = dict[str, Tensor]
 NUMBERS = 2**24  # pixels that a batch of validation images may have
@@ -44,14 +46,24 @@ class Load:
         return {"x": self.prepare.standardize(x), **batch}
 
 
-class Loading(Dataset[Batch]):
-    """`Load` in the form that torch's workers call."""
+class Loading(Dataset[Batch | Exception]):
+    """`Load` in the form that torch's workers call. What is wrong with a file is handed on as it is (`receive`)."""
 
     def __init__(self, load: Load):
         self.load = load
 
-    def __getitem__(self, batch: Batch) -> Batch:
-        return self.load(batch)
+    def __getitem__(self, batch: Batch) -> Batch | Exception:
+        try:
+            return self.load(batch)
+        except (Mistake, OSError) as error:
+            return error
+
+
+def receive(batch: Batch | Exception) -> Batch:
+    """What a worker has sent: a batch, or what kept it from making one."""
+    if isinstance(batch, Exception):
+        raise batch
+    return batch
 
 
 class Ahead:
@@ -61,14 +73,14 @@ class Ahead:
         self.order, self.load, self.workers = order, load, workers
         self.state = order.state_dict()
         self._states: deque[dict[str, Any]] = deque()
-        self._batches: Iterator[Batch] | None = None
+        self._batches: Iterator[Batch | Exception] | None = None
 
     def __next__(self) -> Batch:
         if not self.workers:
             return self.load(next(self.order))
         if self._batches is None:
             self._batches = iter(parallel(self.load, self._asked(), self.workers))
-        batch = next(self._batches)
+        batch = receive(next(self._batches))
         self.state = self._states.popleft()
         return batch
 
@@ -98,25 +110,26 @@ class Walk:
         rows = {"row": torch.arange(len(images.y)), "y": images.y, "ids": images.ids}
         self.order = InOrder(rows, max(1, min(1024, NUMBERS // (c * h * w))))
         self.load = Load(images.x, Augment(()), prepare)
-        self._loader: Iterable[Batch] | None = None
+        self._loader: Iterable[Batch | Exception] | None = None
 
     def __iter__(self) -> Iterator[Batch]:
         if not self.workers or len(self.order) == 1:  # a single batch leaves nothing to be ahead of
             return map(self.load, self.order)
         if self._loader is None:
             self._loader = parallel(self.load, self.order, self.workers)
-        return iter(self._loader)
+        return map(receive, self._loader)
 
     def __len__(self) -> int:
         return len(self.order)
 
 
-def parallel(load: Load, asked: Iterable[Batch], workers: int) -> Iterable[Batch]:
+def parallel(load: Load, asked: Iterable[Batch], workers: int) -> Iterable[Batch | Exception]:
     """What is asked for, loaded by worker processes, in the order of asking. The workers stay for the next walk.
 
     The loader draws a seed for its workers when it starts, from a generator of its own: torch's belongs to the step.
     """
     sampler: Any = asked
+    register_end()
     return DataLoader(
         Loading(load),
         batch_size=None,
@@ -125,6 +138,7 @@ def parallel(load: Load, asked: Iterable[Batch], workers: int) -> Iterable[Batch
         prefetch_factor=DEPTH,
         persistent_workers=True,
         generator=torch.Generator(),
+        worker_init_fn=begin_worker,
     )
 
 

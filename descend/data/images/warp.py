@@ -12,22 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
+
+from descend.ranges import Range, Share
 
 
 @dataclass(frozen=True)
 class Warp:
     """Limits of the random warp; all 0: none."""
 
-    shift: float = 0.0
+    shift: Share = 0.0
     """Largest shift, as a share of the image's side."""
-    turn: float = 0.0
+    turn: Annotated[float, Range(float, least=0, most=180)] = 0.0
     """Largest rotation, in degrees."""
-    zoom: float = 0.0
+    zoom: Annotated[float, Range(float, least=0, most=3)] = 0.0
     """Largest change of the logarithm of the size; 0.1 is about 10%."""
     chance = 4
 

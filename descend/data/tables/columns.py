@@ -1,98 +1,52 @@
 """The columns of a table as a model sees them: fitted on training records, saved beside the weights as columns.json.
 
-    number, date, truth value   (v − μ) / σ; a gap becomes the median, and a second input says that it was one
+    number, truth value         (v − μ) / σ; a gap becomes the median, and a second input says that it was one
+    date                        days likewise, and its place in the day, the week and the year; two dates: also the
+                                time from one to the other (see `dates`)
     category                    one-hot of the values seen in training; a gap is a value of its own
     target                      classes 0..K−1 by name, or (v − μ) / σ
 
-A date counts as days, a truth value as 0 or 1. The second input exists only where the training records have gaps.
+A truth value counts as 0 or 1. The second input exists only where the training records have gaps.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from descend.data.tables.dates import Elapsed, Moment
 from descend.data.tables.encoding import OneHot, Unknown
 from descend.data.tables.records import Records
 from descend.data.tables.scaling import Part, Standardize, only_training
+from descend.data.tables.values import (
+    TRUTHS,
+    Kind,
+    Scale,
+    check_scale,
+    days_of,
+    is_missing,
+    number_of,
+    plain_numbers,
+    quantities,
+    value_of,
+)
 from descend.errors import Mistake
-from descend.weights.folder import write_json
-from descend.weights.layout import read_json
+from descend.files import field, items, read_json, write_json
+from descend.weights.layout import make_part
 
 FILE = "columns.json"
-Kind = Literal["number", "date", "truth", "category"]
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "?"})
-NO_NUMBER = MISSING | {"none", "-"}  # these may be the name of a class, but among numbers they are gaps
-THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
-TRUTHS = ({"true": 1.0, "false": 0.0}, {"yes": 1.0, "no": 0.0}, {"t": 1.0, "f": 0.0}, {"y": 1.0, "n": 0.0})
 NEARLY = 0.9  # a column of which this share are numbers is one of numbers with errors in it
 TEXT = 0.5  # a column with more different values than this share of its records is no category
 FEW_VALUES = 20  # up to this many different values a column of text is a category, however short the table
 GAP = "(missing)"
-DAY = 86400.0
-
-
-def is_missing(text: str, kind: Kind = "category") -> bool:
-    """A gap in a column of this kind."""
-    return text.lower() in (MISSING if kind == "category" else NO_NUMBER)
-
-
-def number_of(text: str, decimal_comma: bool = False) -> float | None:
-    """The finite number that a text means (12, -1e3, 1,234.5; in a file without commas between fields 3,5), or None."""
-    try:
-        return finite(text)
-    except ValueError:
-        pass
-    try:
-        if decimal_comma:
-            return finite(text.replace(",", ".")) if text.count(",") == 1 and "." not in text else None
-        return finite(text.replace(",", "")) if THOUSANDS.fullmatch(text) else None
-    except ValueError:
-        return None
-
-
-def finite(text: str) -> float | None:
-    value = float(text)
-    return value if math.isfinite(value) and "_" not in text else None
-
-
-def plain_numbers(texts: Sequence[str]) -> Tensor | None:
-    """The numbers of a whole column at once, where every text is a plain finite number; else None."""
-    try:
-        values = np.array(texts, dtype=np.str_).astype(np.float64)
-    except ValueError:
-        return None
-    return torch.from_numpy(values) if np.isfinite(values).all() and not any("_" in t for t in texts) else None
-
-
-def days_of(text: str) -> float | None:
-    """Days since 1970 of an ISO date or time (2024-05-31, 2024-05-31 12:00), or None."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / DAY if "-" in text else None
-
-
-def truth_of(text: str) -> float | None:
-    """1 or 0 of true/false, yes/no, t/f, y/n, or None."""
-    return next((table[text.lower()] for table in TRUTHS if text.lower() in table), None)
-
-
-def value_of(text: str, kind: Kind, decimal_comma: bool = False) -> float | None:
-    """The number of a text in a column of this kind."""
-    if kind == "number":
-        return number_of(text, decimal_comma)
-    return days_of(text) if kind == "date" else truth_of(text)
+IDENTIFIER = re.compile(r"(?i:(^|[_\s.-])(id|uuid|guid|index)$|^\(index\)$|^unnamed: 0$)|[a-z]I[dD]$")
 
 
 def schema_of(
@@ -111,9 +65,12 @@ def schema_of(
         elif name in categories:
             kinds[name] = "category"
         elif (kind := kind_of(there, name, records)) == "category" and len(values) > max(FEW_VALUES, TEXT * len(there)):
-            left_out[name] = f"free text or names: {len(values)} different values in {len(there)} records"
+            told = f"{len(values):,} different values in {len(there):,} records"
+            left_out[name] = f"free text or names: {'all different' if len(values) == len(there) else told}"
         elif kind == "number" and counts_records([text for text, _ in there], len(records.lines)):
             left_out[name] = "counts the records"
+        elif kind == "number" and len(values) == len(there) > FEW_VALUES and IDENTIFIER.search(name):
+            left_out[name] = "all different, an identifier by its name"
         else:
             kinds[name] = kind
     return kinds, left_out
@@ -148,7 +105,7 @@ def kind_of(there: list[tuple[str, int]], name: str, records: Records) -> Kind:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column of numbers, dates or truth values."""
+    """A column of numbers or truth values; runs of earlier versions also have dates as days alone."""
 
     name: str
     kind: Kind
@@ -160,13 +117,8 @@ class Quantity:
 
     @classmethod
     def fit(cls, records: Records, name: str, kind: Kind) -> Quantity:
-        v = quantities(records, name, kind)
-        there = v[~v.isnan()]
-        if not len(there):
-            raise Mistake(f"{records.where}, column {name!r}: no training record has a value; use --data.drop {name}")
-        median = float(there.median())
-        scale = Standardize.fit(v.nan_to_num(nan=median)[:, None], "train")
-        return cls(name, kind, median, float(scale.mean[0]), float(scale.std[0]), bool(v.isnan().any()))
+        scale = Scale.fit(quantities(records, name, kind), records.where, name)
+        return cls(name, kind, **asdict(scale))
 
     @property
     def inputs(self) -> list[str]:
@@ -209,6 +161,9 @@ class Category:
         return hot(column).double()
 
 
+Column = Quantity | Category | Moment | Elapsed
+
+
 @dataclass(frozen=True)
 class Target:
     """What is predicted: classes by name, or (when there are none) a number."""
@@ -236,6 +191,7 @@ class Target:
         kind: Kind = "date" if all(days_of(t) is not None for t in texts) else "number"
         v = quantities(records, name, kind)
         scale = Standardize.fit(v[:, None], part)
+        check_scale(scale, records.where, name)
         return cls(name, (), kind, float(scale.mean[0]), float(scale.std[0]))
 
     def encode(self, records: Records) -> Tensor:
@@ -249,7 +205,7 @@ class Target:
 class Columns:
     """All that turns a record into a model's input, and the model's output into an answer."""
 
-    columns: tuple[Quantity | Category, ...]
+    columns: tuple[Column, ...]
     target: Target
 
     @classmethod
@@ -258,11 +214,15 @@ class Columns:
     ) -> Columns:
         """From training records only."""
         only_training(part, "the table of columns")
-        fitted = tuple(
-            Category.fit(records, name, most, unknown) if kind == "category" else Quantity.fit(records, name, kind)
-            for name, kind in kinds.items()
-        )
-        return cls(fitted, target)
+        fitted: list[Column] = []
+        for name, kind in kinds.items():
+            if kind == "category":
+                fitted.append(Category.fit(records, name, most, unknown))
+            else:
+                fitted.append(Moment.fit(records, name) if kind == "date" else Quantity.fit(records, name, kind))
+        dates = [name for name, kind in kinds.items() if kind == "date"]
+        spans = [Elapsed.fit(records, since, until) for since, until in pairwise(dates)]
+        return cls((*fitted, *(span for span in spans if span is not None)), target)
 
     @property
     def inputs(self) -> list[str]:
@@ -272,8 +232,10 @@ class Columns:
     def encode(self, records: Records) -> Tensor:
         """Records -> x (n, inputs); other columns are ignored, a missing one is named."""
         for column in self.columns:
-            if column.name not in records.columns:
-                raise Mistake(f"{records.where} has no column {column.name!r}, which the model learned from; add it")
+            names = (column.since, column.until) if isinstance(column, Elapsed) else (column.name,)
+            for name in names:
+                if name not in records.columns:
+                    raise Mistake(f"{records.where} has no column {name!r}, which the model learned from; add it")
         return torch.cat([column.encode(records) for column in self.columns], 1).float()
 
     def save(self, folder: Path) -> None:
@@ -285,28 +247,21 @@ class Columns:
         """What `save` wrote."""
         path = Path(folder) / FILE
         saved = read_json(path)
-        try:
-            target = Target(**{**saved["target"], "labels": tuple(saved["target"]["labels"])})
-            return cls(tuple(_column(c) for c in saved["columns"]), target)
-        except (KeyError, TypeError) as error:
-            raise Mistake(f"{path} lacks {error}; it was not written by a training run") from None
+        target = field(saved, "target", dict, path)
+        labels = tuple(items(target, "labels", str, path))
+        columns = items(saved, "columns", dict, path)
+        return cls(
+            tuple(_column(column, f"{path}: columns[{at}]") for at, column in enumerate(columns)),
+            make_part(Target, {**target, "labels": labels}, f"{path}: target"),
+        )
 
 
-def _column(saved: dict[str, Any]) -> Quantity | Category:
-    return Category(**{**saved, "values": tuple(saved["values"])}) if "values" in saved else Quantity(**saved)
-
-
-def quantities(records: Records, name: str, kind: Kind) -> Tensor:
-    """The numbers of a column (n), nan where they are missing; a text that means none is named by its line."""
-    if kind == "number" and (plain := plain_numbers(records.columns[name])) is not None:
-        return plain
-    found = []
-    for text, line in zip(records.columns[name], records.lines, strict=True):
-        value = math.nan if is_missing(text, kind) else value_of(text, kind, records.decimal_comma)
-        if value is None:
-            raise Mistake(f"{records.where}, line {line}, column {name!r}: {text!r} is not a {kind}; correct it")
-        found.append(value)
-    return torch.tensor(found, dtype=torch.float64)
+def _column(saved: dict[str, Any], where: str) -> Column:
+    if "values" in saved:
+        return make_part(Category, {**saved, "values": tuple(items(saved, "values", str, where))}, where)
+    if "cycles" in saved:
+        return make_part(Moment, {**saved, "cycles": tuple(items(saved, "cycles", str, where))}, where)
+    return make_part(Elapsed, saved, where) if "since" in saved else make_part(Quantity, saved, where)
 
 
 def name_gaps(records: Records, name: str) -> list[str]:

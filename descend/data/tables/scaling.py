@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
+from descend.ranges import Finite
 
 Part = Literal["train", "valid", "test"]
 
@@ -66,8 +67,8 @@ class MinMax:
 
     min: Tensor
     max: Tensor
-    lo: float = 0.0
-    hi: float = 1.0
+    lo: Finite = 0.0
+    hi: Finite = 1.0
 
     @classmethod
     def fit(cls, x: Tensor, part: Part, lo: float = 0.0, hi: float = 1.0) -> MinMax:

@@ -8,10 +8,9 @@ categories) is taken from the training part and kept in `Columns`, which goes wi
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -19,50 +18,34 @@ import torch
 from torch import Tensor
 
 from descend.data.images.labelled import check_shares, split_by_class
+from descend.data.reading import parse_rows, read_records, show
 from descend.data.streams.arrays import generator
-from descend.data.tables.columns import Columns, Kind, Target, is_missing, number_of, schema_of
+from descend.data.streams.splits import describe_leaks, split_by_group
+from descend.data.tables.columns import Columns, Target, schema_of
 from descend.data.tables.encoding import Unknown
 from descend.data.tables.records import Records
+from descend.data.tables.values import Kind, is_missing, number_of
 from descend.errors import Mistake, nearest
+from descend.ranges import Fraction, Width
 
 SEPARATORS = ",;\t|"
+SHOWN = 20  # column names in a message
 FEW = 20  # whole numbers with at most this many values are taken for classes
 
 
 def read_csv(path: str | Path) -> Records:
     """The records of a CSV file, each with the line on which it ends."""
-    path = Path(path)
-    if path.is_dir():
-        raise Mistake(f"--data.path {path} is a folder; give a CSV file")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise Mistake(f"--data.path {path} cannot be read: {error.strerror}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        wrong = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        raise Mistake(f"{path}, line {line}: {wrong}; save the file as UTF-8") from None
-    return parse_csv(text, str(path))
+    return parse_csv(read_records(path), show(path))
 
 
 def parse_csv(text: str, where: str) -> Records:
     """As `read_csv`, from the text itself."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    if not first:
-        raise Mistake(f"{where} is empty; give a CSV file with a header line and records")
+    first = next((line for line in text.split("\n") if line.strip()), "")
     separator = max(SEPARATORS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    try:
-        for row in reader:
-            if any(field.strip() for field in row):
-                rows.append(row)
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise Mistake(f"{where}, line {reader.line_num}: {error}; correct the quotes there") from None
+    found = [(line, row) for line, row in parse_rows(text, where, separator) if any(field.strip() for field in row)]
+    if not found:
+        raise Mistake(f"{where} is empty; give a CSV file with a header line and records")
+    lines, rows = [line for line, _ in found], [row for _, row in found]
     names = [name.strip() for name in rows[0]]
     names[0] = names[0] or "(index)"  # other programs write the row numbers without a name
     check_header(names, where, lines[0])
@@ -80,10 +63,10 @@ def check_header(names: list[str], where: str, line: int) -> None:
     """The header must name every column once, and be no record."""
     if len(names) > 1 and all(number_of(name) is not None for name in names):
         raise Mistake(f"{where}, line {line} holds numbers where the column names should be; add a header line")
-    for name in names:
+    for name, times in Counter(names).items():
         if not name:
             raise Mistake(f"{where}, line {line}: a column has no name; name every column")
-        if names.count(name) > 1:
+        if times > 1:
             raise Mistake(f"{where}, line {line}: two columns are called {name!r}; rename one")
 
 
@@ -109,6 +92,8 @@ class TableSplits:
     columns: Columns
     left_out: dict[str, str]
     """Columns that are not used, and why."""
+    leaks: dict[str, str] = field(default_factory=dict)
+    """What is held out and in the training part too, as a run says it."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +114,15 @@ class Table:
     """Columns to leave out, e.g. an identifier."""
     categories: tuple[str, ...] = ()
     """Columns of numbers that are codes, not quantities."""
+    group: str = ""
+    """Column of what records belong to, e.g. a patient: all of a group go to the same part. It is no input."""
     unknown: Unknown = "zeros"
     """A category that training never saw: all its inputs are 0, or the record is refused."""
-    most: int = 50
+    most: Width = 50
     """Categories of a column that get an input; rarer ones are treated as unknown."""
-    valid: float = 0.15
+    valid: Fraction = 0.15
     """Share of the records that selects the checkpoint."""
-    test: float = 0.15
+    test: Fraction = 0.15
     """Share held out for the final test."""
     drop_last: bool = False
     """Drop the incomplete last batch of an epoch; else its records start the next epoch's first batch."""
@@ -153,7 +140,7 @@ class Table:
         names = list(records.columns)
         if not self.target:
             if self.path:
-                raise Mistake(f"--data.target: name the column to predict; {self.path} has {', '.join(names)}")
+                raise Mistake(f"--data.target: name the column to predict; {show(self.path)} has {list_names(names)}")
             return names[-1]
         return find_column(self.target, names, "--data.target")
 
@@ -167,7 +154,9 @@ class Table:
         texts = complete(records, name, "category")
         drop = [find_column(column, records.columns, "--data.drop") for column in self.drop]
         categories = [find_column(column, records.columns, "--data.categories") for column in self.categories]
-        kinds, left_out = schema_of(records, [c for c in records.columns if c not in (name, *drop)], categories)
+        group = find_column(self.group, records.columns, "--data.group") if self.group else ""
+        kinds, left_out = schema_of(records, [c for c in records.columns if c not in (name, group, *drop)], categories)
+        left_out |= {group: "what records are grouped by"} if group else {}
         if not kinds:
             raise Mistake(f"{records.where}: no column is left to predict {name!r} from; check --data.drop")
         classes = self.asks_classes(records, name, texts)
@@ -176,12 +165,16 @@ class Table:
             raise Mistake(f"{records.where}: {name!r} has {told}, too many for classes; use --data.predict numbers")
         if not classes:
             complete(records, name, "number")
-        rows = split(texts if classes else None, len(texts), self.valid, self.test)
+        groups = records.columns[group] if group else None
+        rows = split(texts if classes else None, len(texts), self.valid, self.test, groups)
         train = records.take(rows["train"])
         target = Target.fit(name, train, classes, "train")
         columns = Columns.fit(train, kinds, target, self.most, self.unknown, "train")
         parts = {part: encode(records.take(which), columns) for part, which in rows.items()}
-        return TableSplits(**parts, columns=columns, left_out=left_out | dict.fromkeys(drop, "dropped by --data.drop"))
+        left_out |= dict.fromkeys(drop, "dropped by --data.drop")
+        whole = list(zip(*(records.columns[column] for column in (*kinds, name)), strict=True))
+        leaks = describe_leaks(whole, {part: torch.tensor(which) for part, which in rows.items()})
+        return TableSplits(**parts, columns=columns, left_out=left_out, leaks=leaks)
 
     def asks_classes(self, records: Records, name: str, texts: list[str]) -> bool:
         """Classification or regression: asked for, or inferred from the target's values."""
@@ -198,8 +191,14 @@ def find_column(name: str, names: Iterable[str], flag: str) -> str:
     """The column of this name, or a mistake with the nearest."""
     names = list(names)
     if name not in names:
-        raise Mistake(f"{flag} {name}: there is no such column.{nearest(name, names)} Columns: {', '.join(names)}")
+        raise Mistake(f"{flag} {name}: there is no such column.{nearest(name, names)} Columns: {list_names(names)}")
     return name
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def complete(records: Records, name: str, kind: Kind) -> list[str]:
@@ -214,9 +213,14 @@ def complete(records: Records, name: str, kind: Kind) -> list[str]:
     return texts
 
 
-def split(classes: list[str] | None, n: int, valid: float, test: float) -> dict[str, list[int]]:
-    """Rows of the three parts: every class in the same shares, or at random; the same for every seed of a run."""
-    if classes is None:
+def split(
+    classes: list[str] | None, n: int, valid: float, test: float, groups: list[str] | None = None
+) -> dict[str, list[int]]:
+    """Rows of the three parts: whole groups, or every class in the same shares, or at random; the same for every seed
+    of a run."""
+    if groups is not None:
+        pieces = split_by_group(groups, (test, valid))
+    elif classes is None:
         order = torch.randperm(n, generator=generator(0))
         cuts = [round(n * test), round(n * (test + valid))]
         pieces = [piece.sort().values for piece in order.tensor_split(cuts)]
@@ -237,3 +241,19 @@ def split(classes: list[str] | None, n: int, valid: float, test: float) -> dict[
 def encode(records: Records, columns: Columns) -> EncodedTable:
     """A part with its target, by the columns that the training part made."""
     return EncodedTable(columns.encode(records), columns.target.encode(records), torch.tensor(records.lines))
+
+
+def read_labelled(path: str | Path, columns: Columns) -> EncodedTable:
+    """Every record of a CSV file with its target, by the columns of a trained model."""
+    records, target = read_csv(path), columns.target
+    if target.name not in records.columns:
+        raise Mistake(
+            f"{records.where} has no column {target.name!r}, which the model predicts; add it to be judged by"
+        )
+    texts = complete(records, target.name, target.kind)
+    if target.labels and (strange := [i for i, text in enumerate(texts) if text not in target.labels]):
+        raise Mistake(
+            f"{records.where}, line {records.lines[strange[0]]}: the model knows no {target.name} "
+            f"{texts[strange[0]]!r}.{nearest(texts[strange[0]], target.labels)} Classes: {list_names(target.labels)}"
+        )
+    return encode(records, columns)

@@ -2,37 +2,38 @@
 
     train.bin, valid.bin     document, end, document, end, …      two bytes a token, four when the vocabulary needs them
     tokenizer.json           learned from the training share alone (of a large one, from every n-th piece)
-    corpus.json              what the tokens were made of: sources with their checksums, the tokenizer's, all counts
+    corpus.json              what the tokens were made of: sources and files with their checksums, all counts
 
 Validation takes whole documents, evenly spread, when there are enough of them, else the end of the text. Bytes are
 those of the text itself, so bits per byte can be compared between tokenizers. The folder is written aside and renamed;
-a change of a source (its name, size or date), of the tokenizer or of the share makes another one. Batches come from
-`data.text.Windows`, whose state is two numbers: a run resumes in the middle of an epoch with exactly the next window.
+a change of a source (its name, size or date), of the tokenizer or of the share makes another one, and what is damaged,
+or was made of other content, is said and made again (`kept`). Batches come from `data.text.Windows`, whose state is two
+numbers: a run resumes in the middle of an epoch with exactly the next window.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from descend.data.reading import cache_folder, check_file, digest, say, show
 from descend.data.text.documents import Piece, pieces, sources
+from descend.data.text.kept import HEADER, find_damage, locked, source_entry, stamp, write_header
 from descend.errors import Mistake
+from descend.files import explain_error, read_json
 from descend.text.tokenizer import Tokenizer
 
 SAMPLE = 2**25  # bytes from which a tokenizer is learned
 BATCH = 2**20  # characters tokenized at once
-VERSION = 1
+VERSION = 2
 PARTS = ("train", "valid")
 
 
@@ -107,41 +108,43 @@ def halves(text: str, at: int) -> tuple[str, str]:
 
 
 def open_corpus(path: str, kind: str, vocab: int, share: float, cache: str = "") -> Corpus:
-    """The tokens of a file or folder, from the cache if they are there, else made now."""
+    """The tokens of a file or folder, from the cache if they are there and whole, else made now."""
     files = sources(path)
-    stat = [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    stat = [(str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, map(check_file, files), strict=True)]
     key = hashlib.sha256(json.dumps([VERSION, kind, vocab, share, stat]).encode()).hexdigest()[:20]
-    root = Path(cache) if cache else cache_folder()
+    root = Path(cache) if cache else corpora()
     folder = root / f"corpus-{key}"
-    if not complete(folder):
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root, prefix="making-") as aside:
-            make(files, Path(aside), kind, vocab, share)
-            shutil.rmtree(folder, ignore_errors=True)  # only a damaged one is there
-            Path(aside).rename(folder)
-            Path(aside).mkdir()  # for the context manager to remove
-    return open_tokens(folder)
-
-
-def cache_folder() -> Path:
-    """Where corpora are kept unless --data.cache says otherwise."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "descend" / "corpora"
-
-
-def complete(folder: Path) -> bool:
-    """Whether the folder is whole: the tokens have the length that was written, the tokenizer its checksum."""
     try:
-        header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-        size = np.dtype(header["dtype"]).itemsize
-        right = all((folder / f"{p}.bin").stat().st_size == size * header[f"{p} tokens"] for p in PARTS)
-        return right and checksum(folder / "tokenizer.json") == header["tokenizer"]
-    except (OSError, ValueError, KeyError):
-        return False
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(root / f".{key}.lock"):
+            wrong = find_damage(folder, files, VERSION)
+            if wrong and folder.exists():
+                say(f"{wrong}; the text is tokenized again")
+            if wrong:
+                aside = root / f"making-{key}"
+                shutil.rmtree(aside, ignore_errors=True)  # of one that was killed
+                try:
+                    make(files, aside, kind, vocab, share)
+                    shutil.rmtree(folder, ignore_errors=True)
+                    aside.rename(folder)
+                finally:
+                    shutil.rmtree(aside, ignore_errors=True)
+            return open_tokens(folder)
+    except OSError as error:
+        raise Mistake(f"{root}: {explain_error(error)}; give another folder with --data.cache") from None
+
+
+def corpora() -> Path:
+    """Where corpora are kept unless --data.cache says otherwise."""
+    folder = cache_folder()
+    if folder is None:
+        raise Mistake("there is no home folder to keep the tokenized text in; give one with --data.cache")
+    return folder / "corpora"
 
 
 def open_tokens(folder: Path) -> Corpus:
     """The tokens as memory maps: read from disk when a window is asked for."""
-    header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    header = read_json(folder / HEADER)
     train, valid = (map_tokens(folder / f"{part}.bin", header["dtype"], header[f"{part} tokens"]) for part in PARTS)
     counts = header["characters"], header["valid bytes"], header["documents"]
     return Corpus(Tokenizer.load(folder), train, valid, *counts)
@@ -156,6 +159,8 @@ def map_tokens(path: Path, dtype: str, count: int) -> Tensor:
 
 def make(files: list[Path], folder: Path, kind: str, vocab: int, share: float) -> None:
     """Survey the sources, learn the tokenizer, write the tokens and the header."""
+    folder.mkdir()
+    before = [stamp(file) for file in files]
     found = survey(files)
     if not found.characters:
         raise Mistake(f"{files[0].parent if len(files) > 1 else files[0]} is empty; a language model needs text")
@@ -170,13 +175,14 @@ def make(files: list[Path], folder: Path, kind: str, vocab: int, share: float) -
     with (folder / "train.bin").open("wb") as train, (folder / "valid.bin").open("wb") as valid:
         out = {"train": train, "valid": valid}
         for part, tokens, size in tokenize_pieces(cut.divide(walk(files)), tokenizer):
-            write(out[part], np.asarray(tokens, dtype))
+            out[part].write(np.asarray(tokens, dtype).tobytes())
             counts[part] += len(tokens)
             valid_bytes += size if part == "valid" else 0
+    for file, then in zip(files, before, strict=True):
+        if stamp(file) != then:
+            raise Mistake(f"{show(file)} was changed while it was read; start again when it is complete")
     header = {
-        "version": VERSION,
-        "sources": [{"name": f.name, "sha256": c} for f, c in zip(files, found.checksums, strict=True)],
-        "tokenizer": checksum(folder / "tokenizer.json"),
+        "sources": [source_entry(*one) for one in zip(files, found.checksums, before, strict=True)],
         "dtype": dtype,
         "documents": found.documents,
         "bytes": found.bytes,
@@ -184,15 +190,7 @@ def make(files: list[Path], folder: Path, kind: str, vocab: int, share: float) -
         "valid bytes": valid_bytes,
         **{f"{part} tokens": counts[part] for part in PARTS},
     }
-    (folder / "corpus.json").write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")
-
-
-def write(file: IO[bytes], tokens: np.ndarray[Any, Any]) -> None:
-    """Append the numbers; a full disk is the user's to know."""
-    try:
-        file.write(tokens.tobytes())
-    except OSError as error:
-        raise Mistake(f"{file.name}: {error.strerror}; give another folder with --data.cache") from None
+    write_header(folder, header, VERSION)
 
 
 def walk(files: list[Path]) -> Iterator[Piece]:
@@ -206,7 +204,7 @@ def survey(files: list[Path]) -> Survey:
     documents = size = characters = 0
     checksums = []
     for file in files:
-        checksums.append(checksum(file))
+        checksums.append(digest(file))
         for piece in pieces(file):
             documents += piece.last
             size += len(piece.text.encode())
@@ -240,12 +238,6 @@ def encode_pieces(items: list[tuple[str, Piece]], tokenizer: Tokenizer) -> Itera
     texts = [piece.text for _, piece in items]
     for (part, piece), tokens in zip(items, tokenizer.encode_many(texts) if texts else [], strict=True):
         yield part, [*tokens, tokenizer.end] if piece.last else tokens, len(piece.text.encode())
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def document_numbers(tokens: Tensor, end: int) -> Tensor:

@@ -10,17 +10,18 @@ A piece is at most a megabyte and ends at a line's end where it can. Whatever ca
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
+from descend.data.reading import check_file, is_folder, list_files, parse_object, show, unpack
 from descend.errors import Mistake
+from descend.files import explain_error
 
 CHUNK = 2**20
+LONGEST = 2**28  # bytes of a line in a .jsonl file
 ENDINGS = (".txt", ".md", ".jsonl", ".gz")
+MARK = b"\xef\xbb\xbf"  # of byte order, which UTF-8 does not need
 
 
 class Piece(NamedTuple):
@@ -33,11 +34,10 @@ class Piece(NamedTuple):
 def sources(path: str | Path) -> list[Path]:
     """The files of a path, sorted by name."""
     path = Path(path)
-    if path.is_file():
+    if not is_folder(path):
+        check_file(path)
         return [path]
-    if not path.is_dir():
-        raise Mistake(f"--data.path {path}: no such file or folder")
-    found = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix in ENDINGS)
+    found = [file for file in list_files(path, ENDINGS) if file.suffix.lower() in ENDINGS]
     if not found:
         raise Mistake(f"--data.path {path}: no text in this folder; it needs files that end in {', '.join(ENDINGS)}")
     return found
@@ -45,23 +45,32 @@ def sources(path: str | Path) -> list[Path]:
 
 def many(path: str | Path) -> bool:
     """Whether a path may hold several documents, or must be unpacked."""
-    return Path(path).is_dir() or Path(path).suffix in (".jsonl", ".gz")
+    return is_folder(path) or Path(path).suffix in (".jsonl", ".gz")
 
 
 def pieces(path: Path) -> Iterator[Piece]:
     """The documents of one file."""
     read = records if path.name.removesuffix(".gz").endswith(".jsonl") else passages
+    return read(path, blocks(path))
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, without a byte-order mark."""
+    size = check_file(path).st_size
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield from read(path, cast("IO[bytes]", file))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise Mistake(f"{path} is not a complete gzip file ({error}); copy it again") from None
+        with path.open("rb") as file:
+            found = unpack(path, file, size) if path.suffix == ".gz" else iter(lambda: file.read(CHUNK), b"")
+            first = next(found, b"")
+            yield first.removeprefix(MARK)
+            yield from found
+    except OSError as error:
+        raise Mistake(f"{show(path)} cannot be read: {explain_error(error)}") from None
 
 
-def passages(path: Path, file: IO[bytes]) -> Iterator[Piece]:
+def passages(path: Path, found: Iterable[bytes]) -> Iterator[Piece]:
     """A plain text as one document."""
     rest, line = b"", 1
-    while block := file.read(CHUNK):
+    for block in found:
         block = rest + block
         cut = block.rfind(b"\n") + 1 or whole_characters(block)
         block, rest = block[:cut], block[cut:]
@@ -71,19 +80,33 @@ def passages(path: Path, file: IO[bytes]) -> Iterator[Piece]:
     yield Piece(decode_block(path, rest, line), True)
 
 
-def records(path: Path, file: IO[bytes]) -> Iterator[Piece]:
+def records(path: Path, found: Iterable[bytes]) -> Iterator[Piece]:
     """One document a line; empty lines are passed over."""
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(lines(path, found), 1):
         if not line.strip():
             continue
-        text = decode_block(path, line, number)
-        try:
-            record = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise Mistake(f"{path}:{number}: not JSON ({error.msg}); each line is one record") from None
-        if not isinstance(record, dict) or not isinstance(record.get("text"), str):
-            raise Mistake(f'{path}:{number}: the record has no "text"; each line is {{"text": "..."}}')
+        where = f"{show(path)}, line {number}"
+        record = parse_object(decode_block(path, line, number), where)
+        if not isinstance(record.get("text"), str):
+            raise Mistake(f'{where}: the record has no "text"; each line is {{"text": "..."}}')
         yield Piece(record["text"], True)
+
+
+def lines(path: Path, found: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of blocks that may end anywhere."""
+    waiting: list[bytes] = []
+    size = 0
+    for block in found:
+        first, *more = block.split(b"\n")
+        waiting.append(first)
+        size += len(first)
+        if size > LONGEST:
+            raise Mistake(f"{show(path)}: a line has more than {LONGEST:,} bytes; each line is one record")
+        if more:
+            yield b"".join(waiting)
+            yield from more[:-1]
+            waiting, size = [more[-1]], len(more[-1])
+    yield b"".join(waiting)
 
 
 def decode_block(path: Path, block: bytes, line: int) -> str:
@@ -92,10 +115,8 @@ def decode_block(path: Path, block: bytes, line: int) -> str:
         return block.decode("utf-8")
     except UnicodeDecodeError as error:
         number = line + block.count(b"\n", 0, error.start)
-        byte = block[error.start]
-        raise Mistake(
-            f"{path}:{number}: byte 0x{byte:02x} is not UTF-8; convert the file first (iconv -t utf-8)"
-        ) from None
+        wrong = f"byte 0x{block[error.start]:02x} is not UTF-8"
+        raise Mistake(f"{show(path)}, line {number}: {wrong}; convert the file first (iconv -t utf-8)") from None
 
 
 def whole_characters(block: bytes) -> int:

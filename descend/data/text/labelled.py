@@ -1,30 +1,31 @@
 """Labelled texts: the user's file, or passages of the Python documentation with the chapter they come from.
 
     .jsonl   one object per line: {"text": "..", "label": ".."}; with "text_b" it is a pair of texts
-    .tsv     text TAB label, or a header line that names the columns text, label and text_b; .csv with commas and quotes
+    .tsv     columns of texts and labels, with or without a header line; .csv with commas and quotes
 
-The file is cut into train, valid and test once and for all, class by class, independently of the run's seed.
+Which column is which is found by name and content (see `table`), or told by flags. The file is cut into train, valid
+and test once and for all, class by class, independently of the run's seed; equal texts go to the same part.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from descend.data.images.labelled import check_shares, split_by_class
+from descend.data.reading import show
 from descend.data.streams.arrays import InOrder
 from descend.data.streams.by_length import ByLength
+from descend.data.streams.splits import describe_leaks, keep_together, split_by_group
+from descend.data.text.table import TextRecords, Wanted, read_text_table
 from descend.errors import Mistake
+from descend.ranges import Fraction, Length
 from descend.text.inputs import Inputs
 
 Batch = dict[str, Tensor]
@@ -52,6 +53,8 @@ class Labelled:
     names: tuple[str, ...]
     ids: Tensor
     parts: dict[str, Tensor]
+    facts: dict[str, str] = field(default_factory=dict)
+    """Columns taken and left out, and leaks, as a run says it."""
 
     def arrays(self, part: str, inputs: Inputs) -> Batch:
         """x, mask (and segments, for pairs), padded to the longest text of the part; y; ids are lines of the file."""
@@ -70,96 +73,54 @@ class LabelledText:
 
     path: str = ""
     """A .jsonl, .tsv or .csv file of texts and labels; empty: passages of the Python documentation, by chapter."""
-    vocab: int = 1024
+    vocab: Length = 1024
     """Tokens that BPE learns (a pre-trained model brings its own)."""
-    valid: float = 0.15
+    valid: Fraction = 0.15
     """Share of the texts used for validation."""
-    test: float = 0.15
+    test: Fraction = 0.15
     """Share of the texts used for testing."""
+    text: str = ""
+    """Column of the texts, by name or number from 1; empty: found by content."""
+    label: str = ""
+    """Column of the labels, likewise."""
+    group: str = ""
+    """Column of what texts belong to, e.g. an author: all of a group go to the same part."""
 
     def read(self) -> Labelled:
         """Texts, classes and parts."""
         check_shares(self.valid, self.test)
-        records = read_records(Path(self.path)) if self.path else chapters()
-        names = tuple(sorted({record["label"] for _, record in records}))
+        wanted = Wanted(self.text, self.label, self.group)
+        records = read_text_table(Path(self.path), wanted) if self.path else chapters()
+        names = tuple(sorted(set(records.labels)))
         if len(names) < 2:
-            raise Mistake(f"{self.path}: {len(names)} different labels; a classifier needs two or more")
-        y = torch.tensor([names.index(record["label"]) for _, record in records])
-        valid, test, train = split_by_class(y, (self.valid, self.test))
-        parts = {"train": train, "valid": valid, "test": test}
+            raise Mistake(f"{show(self.path)}: {len(names)} different labels; a classifier needs two or more")
+        number = {name: k for k, name in enumerate(names)}
+        y = torch.tensor([number[label] for label in records.labels])
+        parts = split_texts(records, y, self.valid, self.test)
         for part, rows in parts.items():
             if not len(rows):
-                raise Mistake(f"{self.path}: {len(y)} texts leave none for {part}; give more, or other shares")
-        return Labelled(
-            [record["text"] for _, record in records],
-            [record["text_b"] for _, record in records if "text_b" in record],
-            y,
-            names,
-            torch.tensor([line for line, _ in records]),
-            parts,
-        )
+                raise Mistake(f"{show(self.path)}: {len(y)} texts leave none for {part}; give more, or other shares")
+        facts = {**records.facts, **describe_leaks(records.keys, parts)}
+        return Labelled(records.texts, records.seconds, y, names, torch.tensor(records.lines), parts, facts)
 
 
-def read_file(path: Path) -> str:
-    """A UTF-8 file, or a mistake that names it."""
-    if not path.is_file():
-        raise Mistake(f"--data.path {path}: no such file")
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Mistake(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
-
-
-def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of every line of a .jsonl file that is not empty."""
-    for number, line in enumerate(read_file(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                value = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise Mistake(f"{path}, line {number}: {error.msg}; each line is one JSON object") from None
-            if not isinstance(value, dict):
-                raise Mistake(f"{path}, line {number}: a {type(value).__name__}, not a JSON object")
-            yield number, value
-
-
-def read_records(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Line number and record (text, label and perhaps text_b) of every line."""
-    lines = list(read_objects(path) if path.suffix in (".jsonl", ".json") else read_columns(path))
-    if not lines:
-        raise Mistake(f"{path} is empty; give texts and labels")
-    expected = {"text", "label"} | ({"text_b"} & lines[0][1].keys())
-    records = []
-    for number, values in lines:
-        if missing := sorted(expected - values.keys()):
-            raise Mistake(f"{path}, line {number}: no {missing[0]!r}; each record needs {', '.join(sorted(expected))}")
-        record = {name: str(values[name]) for name in expected}
-        if not record["text"].strip():
-            raise Mistake(f"{path}, line {number}: the text is empty; remove the line")
-        records.append((number, record))
-    return records
-
-
-def read_columns(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and columns of a .tsv or .csv file; without a header the columns are text and label."""
-    text = io.StringIO(read_file(path), newline="")
-    if path.suffix == ".csv":
-        reader = csv.reader(text)
+def split_texts(records: TextRecords, y: Tensor, valid: float, test: float) -> dict[str, Tensor]:
+    """Rows of the parts: by the column of groups; or class by class, equal texts together where that leaves every part
+    something and every class a training text."""
+    if records.groups:
+        pieces = split_by_group(records.groups, (valid, test))
+        if untaught := set(y.tolist()) - set(y[pieces[2]].tolist()):
+            rare = records.labels[y.tolist().index(min(untaught))]
+            raise Mistake(f"--data.group: all texts labelled {rare!r} are held out; give more groups, or other shares")
     else:
-        reader = csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
-    names: Sequence[str] = ("text", "label")
-    for row in reader:
-        if not any(row):
-            continue
-        if reader.line_num == 1 and {"text", "label"} <= set(row):
-            names = row
-            continue
-        if len(row) != len(names):
-            raise Mistake(f"{path}, line {reader.line_num}: {len(row)} fields, not {len(names)} ({', '.join(names)})")
-        yield reader.line_num, dict(zip(names, row, strict=True))
+        pieces = split_by_class(y, (valid, test))
+        together = keep_together(records.keys, pieces)
+        if all(map(len, together)) and len(y[together[2]].unique()) == len(y[pieces[2]].unique()):
+            pieces = together
+    return dict(zip(("train", "valid", "test"), (pieces[2], pieces[0], pieces[1]), strict=True))
 
 
-def chapters() -> list[tuple[int, dict[str, str]]]:
+def chapters() -> TextRecords:
     """Passages of the ten longest chapters that Python's help() carries; what appears in two of them is left out."""
     from pydoc_data.topics import topics
 
@@ -171,7 +132,7 @@ def chapters() -> list[tuple[int, dict[str, str]]]:
     ]
     times = Counter(passage for passage, _ in found)
     once = [(passage, label) for passage, label in found if times[passage] == 1]
-    return [(i, {"text": passage, "label": label}) for i, (passage, label) in enumerate(once, start=1)]
+    return TextRecords([text for text, _ in once], [label for _, label in once], list(range(1, len(once) + 1)))
 
 
 def trim_padding(batch: Batch) -> Batch:
@@ -185,7 +146,8 @@ class Trimmed(ByLength):
     """A shuffled stream of padded texts, those of similar length together, each batch as long as its longest text."""
 
     def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
-        super().__init__(arrays, arrays["mask"].sum(1), group, batch, seed, rank, world)
+        classes = arrays["y"] if "y" in arrays and arrays["y"].dim() == 1 else None
+        super().__init__(arrays, arrays["mask"].sum(1), group, batch, seed, rank, world, classes)
 
     def __next__(self) -> Batch:
         return trim_padding(super().__next__())

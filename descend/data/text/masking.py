@@ -26,6 +26,7 @@ from torch import Tensor
 
 from descend.data.streams.arrays import Shuffled
 from descend.errors import Mistake
+from descend.ranges import PositiveShare, Share
 
 Batch = dict[str, Tensor]
 
@@ -34,11 +35,11 @@ Batch = dict[str, Tensor]
 class Masking:
     """How many tokens are chosen, and what becomes of them."""
 
-    rate: float = 0.15
+    rate: PositiveShare = 0.15
     """Share of the tokens that are chosen."""
-    mask: float = 0.8
+    mask: Share = 0.8
     """Share of the chosen ones that are replaced by [MASK]."""
-    random: float = 0.1
+    random: Share = 0.1
     """Share of the chosen ones that are replaced by a random token; the rest stay."""
 
     def __post_init__(self) -> None:

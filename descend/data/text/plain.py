@@ -14,10 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from descend.data.reading import check_file, read_text, show
 from descend.data.streams.arrays import Cursor, generator
 from descend.data.text.corpus import Corpus, open_corpus
 from descend.data.text.documents import many, pieces, sources
 from descend.errors import Mistake
+from descend.ranges import Fraction, Length
 from descend.text.tokenizer import Tokenizer
 
 Batch = dict[str, Tensor]
@@ -32,9 +34,9 @@ class Text:
     """A UTF-8 text, a .jsonl file with "text", either as .gz, or a folder of them; empty: Python's documentation."""
     tokenizer: str = "bpe"
     """bpe (byte-level), characters, plain-bpe, unigram, wordpiece or words."""
-    vocab: int = 512
+    vocab: Length = 512
     """Maximum vocabulary size; characters takes as many as the text has."""
-    valid: float = 0.1
+    valid: Fraction = 0.1
     """Share of the text used for validation: at its end, or every n-th document of many."""
     cache: str = ""
     """Folder for tokenized corpora; empty: the user's cache folder."""
@@ -44,7 +46,7 @@ class Text:
         if not 0 < self.valid < 1:
             raise Mistake(f"--data.valid {self.valid}: the validation share must be between 0 and 1")
         path = Path(self.path)
-        if self.path and (many(path) or (path.is_file() and path.stat().st_size > LARGE)):
+        if self.path and (many(path) or check_file(path).st_size > LARGE):
             return open_corpus(self.path, self.tokenizer, self.vocab, self.valid, self.cache).check(context, self.path)
         text = self.read()
         tokenizer = self.learn_tokenizer(text)
@@ -60,14 +62,9 @@ class Text:
         if many(path):
             parts = (piece.text + "\n\n" * piece.last for file in sources(path) for piece in pieces(file))
             return "".join(parts)
-        if not path.is_file():
-            raise Mistake(f"--data.path {path}: no such file")
-        try:
-            text = path.read_text(encoding="utf-8", errors="strict")
-        except UnicodeDecodeError as error:
-            raise Mistake(f"{path}: byte {error.start} is not UTF-8; convert it first (iconv -t utf-8)") from None
+        text = read_text(path)
         if not text.strip():
-            raise Mistake(f"{path} is empty; a language model needs text")
+            raise Mistake(f"{show(path)} is empty; a language model needs text")
         return text
 
     def learn_tokenizer(self, text: str) -> Tokenizer:
@@ -96,6 +93,11 @@ def python_documentation() -> str:
     return "\n\n".join(topics[name] for name in sorted(topics))
 
 
+def count_windows(tokens: int, context: int) -> int:
+    """The windows of an epoch: one less than fit, which leaves room for the offset."""
+    return max((tokens - 1) // context - 1, 1)
+
+
 class Windows:
     """Windows of `context` tokens and the tokens that follow each, shuffled; every epoch covers the text once.
 
@@ -104,7 +106,7 @@ class Windows:
 
     def __init__(self, tokens: Tensor, context: int, batch: int, seed: int, rank: int = 0, world: int = 1):
         self.tokens, self.context, self.seed = tokens, context, seed
-        count = max((len(tokens) - 1) // context - 1, 1)  # one less than fit, which leaves room for the offset
+        count = count_windows(len(tokens), context)
         if batch > count:
             raise Mistake(
                 f"--batch {batch} is larger than the data: {count} windows of {context} tokens; "

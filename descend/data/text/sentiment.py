@@ -1,6 +1,7 @@
 """Texts with a class each, word by word, for recurrent classifiers: the user's, or generated opinions.
 
-    a file      .tsv (text TAB label), .csv or .jsonl ({"text", "label"}), cut into three parts once and for all
+    a file      .tsv, .csv or .jsonl with a column of texts and one of labels (see `table`), cut into three parts once
+                and for all; equal texts go to the same part
     a folder    train, dev (or valid, val) and test files of one of these kinds: the parts as their makers cut them
     nothing     generated opinions such as "the plot was good , not bad"
 
@@ -12,19 +13,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from descend.data.images.labelled import check_shares, split_by_class
+from descend.data.images.labelled import check_shares
+from descend.data.reading import is_folder, show
 from descend.data.streams.arrays import InOrder, generator
 from descend.data.streams.by_length import ByLength
-from descend.data.text.labelled import read_records
+from descend.data.streams.splits import describe_leaks
+from descend.data.text.labelled import split_texts
+from descend.data.text.table import TextRecords, Wanted, read_text_table
 from descend.errors import Mistake
 from descend.ops.sequences import pad
+from descend.ranges import Count, Fraction, Length
 from descend.text.tokenizer import Tokenizer
 
 Batch = dict[str, Tensor]
@@ -44,9 +49,16 @@ class TextSplit:
     labels: list[str]
     ids: list[int]
 
-    def take(self, rows: Sequence[int]) -> TextSplit:
-        """Some of them."""
-        return TextSplit([self.texts[i] for i in rows], [self.labels[i] for i in rows], [self.ids[i] for i in rows])
+
+@dataclass(frozen=True)
+class OpinionParts:
+    """train, valid and test, and what is to be said of them: columns taken and left out, leaks."""
+
+    parts: dict[str, TextSplit]
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, part: str) -> TextSplit:
+        return self.parts[part]
 
 
 @dataclass(frozen=True)
@@ -55,33 +67,38 @@ class Opinions:
 
     path: str = ""
     """A .tsv, .csv or .jsonl file of texts and labels, or a folder of train, dev and test files; empty: generated."""
-    vocab: int = 20000
+    vocab: Length = 20000
     """Maximum number of words, the most frequent first."""
-    rare: int = 2
+    rare: Count = 2
     """Words of the training texts seen fewer times than this become <unk>."""
-    longest: int = 80
+    longest: Length = 80
     """Words of a text; what comes after is cut off."""
-    valid: float = 0.15
+    valid: Fraction = 0.15
     """Share of a single file used for validation."""
-    test: float = 0.15
+    test: Fraction = 0.15
     """Share of a single file used for testing."""
+    text: str = ""
+    """Column of the texts, by name or number from 1; empty: found by content."""
+    label: str = ""
+    """Column of the labels, likewise."""
+    group: str = ""
+    """Column of what texts belong to, e.g. an author: all of a group go to the same part of a single file."""
 
-    def read(self) -> dict[str, TextSplit]:
+    def read(self) -> OpinionParts:
         """train, valid and test."""
-        if Path(self.path).is_dir() and self.path:
-            return {name: from_file(find_part(Path(self.path), stems)) for name, stems in PARTS.items()}
+        wanted = Wanted(self.text, self.label, self.group)
+        if self.path and is_folder(self.path):
+            return read_folder(Path(self.path), wanted)
         check_shares(self.valid, self.test)
-        whole = from_file(Path(self.path)) if self.path else generate_opinions()
-        names = sorted(set(whole.labels))
-        valid, test, train = split_by_class(
-            torch.tensor([names.index(x) for x in whole.labels]), (self.valid, self.test)
-        )
-        parts = {"train": train, "valid": valid, "test": test}
-        if empty := [name for name, rows in parts.items() if not len(rows)]:
+        whole = from_file(Path(self.path), wanted) if self.path else generate_opinions()
+        names = {label: k for k, label in enumerate(sorted(set(whole.labels)))}
+        rows = split_texts(whole, torch.tensor([names[x] for x in whole.labels]), self.valid, self.test)
+        if empty := [name for name, which in rows.items() if not len(which)]:
             raise Mistake(
-                f"{self.path}: {len(whole.texts)} texts leave none for {empty[0]}; give more, or other shares"
+                f"{show(self.path)}: {len(whole.texts)} texts leave none for {empty[0]}; give more, or other shares"
             )
-        return {name: whole.take(rows.tolist()) for name, rows in parts.items()}
+        facts = {**whole.facts, **describe_leaks(whole.keys, rows)}
+        return OpinionParts({name: take(whole, which.tolist()) for name, which in rows.items()}, facts)
 
     def learn_tokenizer(self, train: TextSplit) -> Tokenizer:
         """The words of the training texts: <pad> is 0, then the most frequent."""
@@ -95,8 +112,8 @@ class Opinions:
         strange = next((i for i, label in enumerate(part.labels) if label not in names), None)
         if strange is not None:
             raise Mistake(
-                f"{self.path}, line {part.ids[strange]}: label {part.labels[strange]!r} is not among the training "
-                f"labels {', '.join(names)}; correct it"
+                f"{show(self.path)}, line {part.ids[strange]}: label {part.labels[strange]!r} is not among the "
+                f"training labels {', '.join(names)}; correct it"
             )
         rows = [torch.tensor(ids[: self.longest] or [0]) for ids in tokenizer.encode_many(part.texts)]
         y = torch.tensor([names.index(label) for label in part.labels])
@@ -106,20 +123,42 @@ class Opinions:
 def find_part(folder: Path, stems: Sequence[str]) -> Path:
     """The file of one part."""
     for stem, kind in product(stems, KINDS):
-        if (folder / f"{stem}{kind}").is_file():
-            return folder / f"{stem}{kind}"
-    raise Mistake(f"{folder} holds no {stems[0]}.tsv (or .csv, .jsonl); a folder needs train, dev and test")
+        path = folder / f"{stem}{kind}"
+        if path.exists() or path.is_symlink():
+            return path
+    raise Mistake(f"{show(folder)} holds no {stems[0]}.tsv (or .csv, .jsonl); a folder needs train, dev and test")
 
 
-def from_file(path: Path) -> TextSplit:
+def read_folder(folder: Path, wanted: Wanted) -> OpinionParts:
+    """The parts as their makers cut them; columns are those of the training file."""
+    found = {"train": from_file(find_part(folder, PARTS["train"]), wanted)}
+    for name in ("valid", "test"):
+        found[name] = from_file(find_part(folder, PARTS[name]), found["train"].columns)
+    ends = {name: len(records.texts) for name, records in found.items()}
+    rows, start = {}, 0
+    for name, n in ends.items():
+        rows[name], start = torch.arange(start, start + n), start + n
+    keys = [key for records in found.values() for key in records.keys]
+    facts = {**found["train"].facts, **describe_leaks(keys, rows)}
+    return OpinionParts({name: take(records, range(ends[name])) for name, records in found.items()}, facts)
+
+
+def from_file(path: Path, wanted: Wanted) -> TextRecords:
     """Every record of a file."""
-    records = read_records(path)
-    if len({record["label"] for _, record in records}) < 2:
-        raise Mistake(f"{path}: all labels are {records[0][1]['label']!r}; a classifier needs two or more")
-    return TextSplit([r["text"] for _, r in records], [r["label"] for _, r in records], [line for line, _ in records])
+    records = read_text_table(path, wanted)
+    if len(set(records.labels)) < 2:
+        raise Mistake(f"{show(path)}: all labels are {records.labels[0]!r}; a classifier needs two or more")
+    return records
 
 
-def generate_opinions() -> TextSplit:
+def take(records: TextRecords, rows: Sequence[int]) -> TextSplit:
+    """Some of the records."""
+    return TextSplit(
+        [records.texts[i] for i in rows], [records.labels[i] for i in rows], [records.lines[i] for i in rows]
+    )
+
+
+def generate_opinions() -> TextRecords:
     """Opinions in four forms, half of them against their first word: order decides, not the words."""
     found = []
     for noun, (label, a, b) in product(
@@ -132,7 +171,7 @@ def generate_opinions() -> TextSplit:
             (f"some call the {noun} {b} , i call it {a}", label),
         ]
     order = torch.randperm(len(found), generator=generator(0)).tolist()
-    return TextSplit([found[i][0] for i in order], [found[i][1] for i in order], list(range(1, len(found) + 1)))
+    return TextRecords([found[i][0] for i in order], [found[i][1] for i in order], list(range(1, len(found) + 1)))
 
 
 def trim_padding(batch: Batch) -> Batch:
@@ -145,7 +184,7 @@ class ShuffledTexts(ByLength):
     """Texts of similar length together, each batch as long as its longest text."""
 
     def __init__(self, arrays: Batch, group: int, batch: int, seed: int, rank: int = 0, world: int = 1):
-        super().__init__(arrays, (arrays["x"] != 0).sum(1), group, batch, seed, rank, world)
+        super().__init__(arrays, (arrays["x"] != 0).sum(1), group, batch, seed, rank, world, arrays["y"])
 
     def __next__(self) -> Batch:
         return trim_padding(super().__next__())

@@ -19,6 +19,7 @@ Systems: span-corruption
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -26,15 +27,16 @@ from torch import Tensor
 from descend.data.streams.arrays import generator
 from descend.data.text.plain import Batch, Windows
 from descend.errors import Mistake
+from descend.ranges import Between, Range
 
 
 @dataclass(frozen=True)
 class SpanCorruption:
     """How much is corrupted."""
 
-    rate: float = 0.15
+    rate: Between = 0.15
     """Share of the tokens that is corrupted."""
-    mean: float = 3.0
+    mean: Annotated[float, Range(float, least=1)] = 3.0
     """Mean length of a span."""
 
     def __post_init__(self) -> None:

@@ -15,16 +15,18 @@ import keyword
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from descend.data.images.labelled import check_shares
+from descend.data.reading import read_objects, read_records, show
 from descend.data.streams.arrays import generator
-from descend.data.text.labelled import read_file, read_objects
-from descend.errors import Mistake
+from descend.data.streams.splits import describe_leaks, keep_together
+from descend.errors import Mistake, nearest
+from descend.ranges import Fraction, Length
 from descend.text.inputs import Inputs, lengths_mask, pad_rows
 
 MODULES = ("argparse", "calendar", "csv", "dataclasses", "difflib", "fractions", "heapq", "random", "shutil",
@@ -44,6 +46,8 @@ class Tagged:
     names: tuple[str, ...]
     ids: Tensor
     parts: dict[str, Tensor]
+    facts: dict[str, str] = field(default_factory=dict)
+    """Leaks between the parts, as a run says it."""
 
     def arrays(self, part: str, inputs: Inputs) -> dict[str, Tensor]:
         """x, mask, y, at (b, t), padded to the longest sentence of the part; ids are lines of the file."""
@@ -58,11 +62,11 @@ class TaggedText:
 
     path: str = ""
     """A .jsonl file, or a CoNLL file of words and tags; empty: source of the standard library."""
-    vocab: int = 1024
+    vocab: Length = 1024
     """Tokens that BPE learns (a pre-trained model brings its own)."""
-    valid: float = 0.1
+    valid: Fraction = 0.1
     """Share of the sentences used for validation."""
-    test: float = 0.1
+    test: Fraction = 0.1
     """Share of the sentences used for testing."""
 
     def read(self) -> Tagged:
@@ -70,19 +74,24 @@ class TaggedText:
         check_shares(self.valid, self.test)
         sentences = list(read_sentences(Path(self.path)) if self.path else python_source())
         if len(sentences) < 10:
-            raise Mistake(f"{self.path}: {len(sentences)} sentences; a tagger needs 10 or more")
+            raise Mistake(f"{show(self.path)}: {len(sentences)} sentences; a tagger needs 10 or more")
         names = tuple(sorted({tag for _, _, tags in sentences for tag in tags}))
         number = {name: i for i, name in enumerate(names)}
         n = len(sentences)
         order = torch.randperm(n, generator=generator(0, n))
         cuts = [max(1, round(n * self.valid)), max(2, round(n * (self.valid + self.test)))]
-        valid, test, train = (rows.sort().values for rows in order.tensor_split(cuts))
+        pieces = [rows.sort().values for rows in order.tensor_split(cuts)]
+        keys = [tuple(words) for _, words, _ in sentences]
+        together = keep_together(keys, pieces) if self.path else pieces
+        valid, test, train = together if all(map(len, together)) else pieces
+        parts = {"train": train, "valid": valid, "test": test}
         return Tagged(
             [words for _, words, _ in sentences],
             [[number[tag] for tag in tags] for _, _, tags in sentences],
             names,
             torch.tensor([line for line, _, _ in sentences]),
-            {"train": train, "valid": valid, "test": test},
+            parts,
+            describe_leaks(keys, parts),
         )
 
 
@@ -92,21 +101,40 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
         for number, values in read_objects(path):
             words, tags = values.get("tokens"), values.get("tags")
             if not (isinstance(words, list) and isinstance(tags, list) and len(words) == len(tags) > 0):
-                raise Mistake(f'{path}, line {number}: "tokens" and "tags" must be lists of the same length')
+                raise Mistake(f'{show(path)}, line {number}: "tokens" and "tags" must be lists of the same length')
+            if strange := next((w for w in (*words, *tags) if not isinstance(w, str | int | float)), None):
+                raise Mistake(f"{show(path)}, line {number}: {strange!r} is not a word; correct the line")
             yield number, [str(w) for w in words], [str(t) for t in tags]
         return
     words, tags = [], []
-    lines = read_file(path).split("\n")
+    lines = read_records(path).split("\n")
     for number, line in enumerate([*lines, ""], start=1):
         columns = line.split()
         if columns and len(columns) < 2:
-            raise Mistake(f"{path}, line {number}: one column; a word and its tag are needed")
+            raise Mistake(f"{show(path)}, line {number}: one column; a word and its tag are needed")
         if columns and columns[0] != "-DOCSTART-":
             words.append(columns[0])
             tags.append(columns[-1])
         elif words:
             yield number - len(words), words, tags
             words, tags = [], []
+
+
+def encode_tagged(path: str, inputs: Inputs, names: Sequence[str]) -> dict[str, Tensor]:
+    """Every sentence of a file, by the tags and the tokenizer of a trained model."""
+    sentences, number = list(read_sentences(Path(path))), {name: i for i, name in enumerate(names)}
+    if not sentences:
+        raise Mistake(f"{show(path)} holds no sentence; give words and tags")
+    for line, _, tags in sentences:
+        if strange := next((tag for tag in tags if tag not in number), ""):
+            raise Mistake(
+                f"{show(path)}, line {line}: the model knows no tag {strange!r}.{nearest(strange, names)} "
+                f"Tags: {', '.join(names)}"
+            )
+    found = tagged_arrays(
+        [words for _, words, _ in sentences], [[number[t] for t in tags] for *_, tags in sentences], inputs
+    )
+    return {**found, "ids": torch.tensor([line for line, _, _ in sentences])}
 
 
 def python_source() -> Iterator[Sentence]:

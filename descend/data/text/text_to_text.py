@@ -17,8 +17,6 @@ Systems: text-to-text-framework
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +24,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from descend.data.reading import check_file, is_folder, parse_object, read_records, show
 from descend.data.streams.arrays import InOrder
 from descend.data.streams.by_length import ByLength
+from descend.data.streams.splits import describe_leaks
 from descend.data.toys import number_words
 from descend.errors import Mistake, nearest
+from descend.ranges import Count, Fraction, Length
 from descend.text.tokenizer import Tokenizer
 
 Pair = tuple[str, str]
@@ -63,6 +64,15 @@ class Split:
     valid: list[Pair]
     test: list[Pair]
 
+    def describe_leaks(self) -> dict[str, str]:
+        """What a run says of held-out sources that are in training too."""
+        sources: list[str] = []
+        rows = {}
+        for part, pairs in (("train", self.train), ("valid", self.valid), ("test", self.test)):
+            rows[part] = torch.arange(len(sources), len(sources) + len(pairs))
+            sources += [" ".join(source.lower().split()) for source, _ in pairs]
+        return describe_leaks(sources, rows)
+
 
 @dataclass(frozen=True)
 class TextPairs:
@@ -72,7 +82,7 @@ class TextPairs:
     """A .tsv or .jsonl file, or a folder of parallel text; empty: generated tasks."""
     tasks: tuple[str, ...] = ("words", "date", "add")
     """Which tasks are generated: words, date, add."""
-    count: int = 20000
+    count: Count = 20000
     """Pairs that are generated."""
     source: str = "de"
     """In a folder: the ending of the source files."""
@@ -80,11 +90,11 @@ class TextPairs:
     """In a folder: the ending of the target files."""
     tokenizer: str = "characters"
     """characters or bpe (byte-level, one for both sides)."""
-    vocab: int = 8000
+    vocab: Length = 8000
     """Tokens that BPE learns."""
-    longest: int = 64
+    longest: Length = 64
     """Maximum tokens of a source or a target; longer pairs are left out of training and validation."""
-    valid: float = 0.05
+    valid: Fraction = 0.05
     """Share of the pairs used for validation, where the data has no validation part."""
 
     def read(self) -> Split:
@@ -96,23 +106,38 @@ class TextPairs:
                 raise Mistake(f"--data.tasks {name!r}: choose {', '.join(known)}.{nearest(name, known)}")
             return self.cut(number_words.pairs(self.tasks, self.count))
         path = Path(self.path)
-        if path.is_dir():
+        if is_folder(path):
             return self.folder(path)
-        if not path.is_file():
-            raise Mistake(f"--data.path {path}: no such file or folder")
+        check_file(path)
         return self.cut(read_file(path))
+
+    def read_unseen(self) -> list[Pair]:
+        """Every pair of a file, the test pairs of a folder."""
+        path = Path(self.path)
+        if not is_folder(path):
+            check_file(path)
+            pairs = read_file(path)
+        else:
+            pairs = self.parallel(path, SPLITS["test"])
+            if not pairs:
+                raise Mistake(f"{show(path)}: no test.{self.source} and test.{self.target} to be judged by; add them")
+        if not pairs:
+            raise Mistake(f"{show(path)} holds no pair; give sources and targets")
+        return pairs
 
     def cut(self, pairs: list[Pair]) -> Split:
         """The last pairs validate."""
         cut = len(pairs) - max(round(len(pairs) * self.valid), 1)
         if cut < 1:
-            raise Mistake(f"{self.path}: {len(pairs)} pairs are too few to train and to validate with")
+            raise Mistake(f"{show(self.path)}: {len(pairs)} pairs are too few to train and to validate with")
         return Split(pairs[:cut], pairs[cut:], [])
 
     def folder(self, path: Path) -> Split:
         parts = {part: self.parallel(path, stems) for part, stems in SPLITS.items()}
         if not parts["train"]:
-            raise Mistake(f"{path}: no train.{self.source} and train.{self.target}; see --data.source, --data.target")
+            raise Mistake(
+                f"{show(path)}: no train.{self.source} and train.{self.target}; see --data.source, --data.target"
+            )
         if not parts["valid"]:
             whole = self.cut(parts["train"])
             return Split(whole.train, whole.valid, parts["test"])
@@ -126,7 +151,7 @@ class TextPairs:
                 sides = [lines(file) for file in files if file is not None]
                 if len(sides[0]) != len(sides[1]):
                     counts = f"{files[0].name} has {len(sides[0])} lines, {files[1].name} {len(sides[1])}"
-                    raise Mistake(f"{path}: {counts}; parallel text has one line for each")
+                    raise Mistake(f"{show(path)}: {counts}; parallel text has one line for each")
                 return [(a, b) for a, b in zip(*sides, strict=True) if a and b]
         return []
 
@@ -201,9 +226,9 @@ def read_file(path: Path) -> list[Pair]:
     """The pairs of a .tsv or .jsonl file (or .gz of one)."""
     kind = path.name.removesuffix(".gz").rpartition(".")[2]
     if kind not in ("tsv", "jsonl"):
-        raise Mistake(f"{path}: pairs are read from .tsv, .jsonl or a folder of parallel text")
+        raise Mistake(f"{show(path)}: pairs are read from .tsv, .jsonl or a folder of parallel text")
     read = from_tsv if kind == "tsv" else from_json
-    return [read(line, f"{path}, line {i}") for i, line in enumerate(lines(path), start=1) if line]
+    return [read(line, f"{show(path)}, line {i}") for i, line in enumerate(lines(path), start=1) if line]
 
 
 def from_tsv(line: str, where: str) -> Pair:
@@ -214,11 +239,11 @@ def from_tsv(line: str, where: str) -> Pair:
 
 
 def from_json(line: str, where: str) -> Pair:
-    try:
-        value = json.loads(line)
-        return str(value["source"]), str(value["target"])
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise Mistake(f'{where}: not an object with "source" and "target"') from None
+    value = parse_object(line, where)
+    sides = value.get("source"), value.get("target")
+    if not all(isinstance(side, str | int | float) for side in sides):
+        raise Mistake(f'{where}: not an object with "source" and "target"')
+    return str(sides[0]), str(sides[1])
 
 
 def find(folder: Path, stem: str, ending: str) -> Path | None:
@@ -228,9 +253,6 @@ def find(folder: Path, stem: str, ending: str) -> Path | None:
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, stripped."""
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return [line.strip() for line in data.decode("utf-8").split("\n")[: -1 if data.endswith(b"\n") else None]]
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        raise Mistake(f"{path}: {error}; parallel text is UTF-8, plain or gzipped") from None
+    """The lines of a UTF-8 file, plain or gzipped, stripped."""
+    found = read_records(path).split("\n")
+    return [line.strip() for line in (found[:-1] if not found[-1] else found)]

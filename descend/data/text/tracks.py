@@ -19,6 +19,11 @@ from descend.data.text.plain import window
 from descend.errors import Mistake
 
 
+def count_tracks(tokens: int, context: int) -> int:
+    """The most tracks that a text has room for, each of one window at least and an offset."""
+    return (tokens - context) // (context + 1)
+
+
 class Tracks:
     """x, y (b, t), `rows` (the track of each) and `fresh` (whether it has just begun): an endless stream."""
 

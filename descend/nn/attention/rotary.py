@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from descend.ops.attention.rotary import frequencies
+from descend.ranges import Length, Positive
 
 FIELDS = {
     "theta": "rope_theta",
@@ -58,17 +59,17 @@ ONE_WAY = {"partial_rotary_factor": 1.0, "truncate": True}  # settings that this
 class Rope:
     """The frequencies of a model, and what a longer context makes of them."""
 
-    theta: float = 10000.0
+    theta: Positive = 10000.0
     kind: str = "default"
-    factor: float = 1.0
-    low: float = 1.0
-    high: float = 4.0
-    original: int = 8192
-    fast: float = 32.0
-    slow: float = 1.0
-    attention: float | None = None
-    mscale: float | None = None
-    mscale_all: float | None = None
+    factor: Positive = 1.0
+    low: Positive = 1.0
+    high: Positive = 4.0
+    original: Length = 8192
+    fast: Positive = 32.0
+    slow: Positive = 1.0
+    attention: Positive | None = None
+    mscale: Positive | None = None
+    mscale_all: Positive | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -97,6 +97,24 @@ def test_a_list_of_files(tmp_path: Path) -> None:
         Captions(path=str(path)).read()
 
 
+def test_an_image_with_several_captions_is_in_one_part_only(tmp_path: Path) -> None:
+    from PIL import Image
+
+    lines = []
+    for i in range(100):
+        if i % 5 == 0:
+            Image.new("RGB", (8, 8), (i, 0, 255)).save(tmp_path / f"{i // 5}.png")
+        lines.append({"image": f"{i // 5}.png", "caption": f"caption {i} of image {i // 5}"})
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    parts = Captions(path=str(path), size=8).read()
+    images = [{caption.split()[-1] for caption in part.captions} for part in (parts.train, parts.valid, parts.test)]
+    assert [len(found) for found in images] == [16, 2, 2]
+    assert not images[0] & images[1] | images[0] & images[2] | images[1] & images[2]
+    for x, caption in zip(parts.test.x, parts.test.captions, strict=True):
+        assert x[0, 0, 0] == 5 * int(caption.split()[-1])
+
+
 def test_pixels() -> None:
     assert pixels(torch.tensor([0, 255], dtype=torch.uint8)).tolist() == [-1.0, 1.0]
 

@@ -51,8 +51,8 @@ GOOD = bytes.fromhex("00000801 00000004") + b"abcd"
         (bytes.fromhex("00000803 0000"), "ends inside its header"),
         (GOOD[:-1], "is truncated: 4 needs 4 bytes of values, it has 3"),
         (GOOD + b"e", "is longer than its header says: 4 needs 4 bytes of values, it has 5"),
-        (gzip.compress(GOOD, mtime=0)[:-9], "is a damaged gzip file"),
-        (gzip.compress(GOOD, mtime=0)[:10] + b"\xff" * 20, "is a damaged gzip file"),
+        (gzip.compress(GOOD, mtime=0)[:-9], "is not a complete gzip file"),
+        (gzip.compress(GOOD, mtime=0)[:10] + b"\xff" * 20, "is not a complete gzip file"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, data: bytes, told: str) -> None:
@@ -65,9 +65,9 @@ def test_damage_is_named(tmp_path: Path, data: bytes, told: str) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="nowhere cannot be read: No such file"):
+    with pytest.raises(Mistake, match="nowhere: no such file or folder"):
         read_idx(tmp_path / "nowhere")
-    with pytest.raises(Mistake, match="cannot be read: Is a directory"):
+    with pytest.raises(Mistake, match="is a folder, not a file"):
         read_idx(tmp_path)
 
 

@@ -233,7 +233,7 @@ def listing(text: str, name: str = "list.csv") -> Callable[[Path], Path]:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda root: root / "nowhere", r"nowhere is not a folder"),
+        (lambda root: root / "nowhere", r"nowhere: no such file or folder"),
         (lambda root: save(root / "a.png", pixels(0)), r"a.png is one file; give the folder it is in"),
         (unlabelled, r"a.png lies in no class folder; .*path,label"),
         (one_class, r"holds 1 class folders; a classifier needs two"),
@@ -241,7 +241,10 @@ def listing(text: str, name: str = "list.csv") -> Callable[[Path], Path]:
         (strange_class, r"test/dogs is a class that .*train does not have. Did you mean 'dog'\?"),
         (stray_folder, r"holds extra beside its parts"),
         (listing("name,label\ncat/0.png,a\n"), r"line 2: the columns are name, label; a manifest needs path and label"),
-        (listing("path,label\ncat/0.png,a\ncat/x.png,b\n"), r"line 3: .*cat/x.png does not exist; paths are relative"),
+        (
+            listing("path,label\ncat/0.png,a\ncat/x.png,b\n"),
+            r"line 3: .*cat/x.png: no such file or folder; paths",
+        ),
         (listing("path,label\ncat/0.png,\n"), r"line 2: label is ''; give a word"),
         (listing("path,label\ncat/0.png,a,b\n"), r"line 2: 3 values for 2 columns"),
         (listing("path,label\n"), r"list.csv lists no image"),
@@ -250,9 +253,9 @@ def listing(text: str, name: str = "list.csv") -> Callable[[Path], Path]:
         (listing("path,label,part\ncat/0.png,a,dev\n"), r"line 2: part 'dev' is not train, valid or test"),
         (
             listing('{"path": "cat/0.png", "label": 1}\n[1]\n', "l.jsonl"),
-            "line 2: a list; each line is one JSON object",
+            "line 2: a list, not a JSON object",
         ),
-        (listing('{"path": "cat/0.png"\n', "l.jsonl"), r"line 1: .*each line is one JSON object"),
+        (listing('{"path": "cat/0.png"\n', "l.jsonl"), r"line 1 .*each line is one JSON object"),
         (
             listing('{"path": "cat/0.png", "label": 1}\n{"path": "cat/1.png", "caption": "b"}\n', "l.jsonl"),
             "line 2: not every line has",

@@ -34,14 +34,14 @@ def check(batch: dict[str, Tensor], counts: list[int], rows: list[int]) -> None:
 
 
 @given(counts=COUNTS, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_examples_take_their_items_along(counts: list[int], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(counts) - 1), max_size=8))
     check(take_examples(graphs(counts), torch.tensor(rows, dtype=torch.long)), counts, rows)
 
 
 @given(counts=COUNTS, data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_cut_and_joined_is_the_batch(counts: list[int], data: st.DataObject) -> None:
     batch, n = graphs(counts), len(counts)
     cuts = sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=3))})

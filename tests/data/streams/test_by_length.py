@@ -43,3 +43,22 @@ def test_a_stream_goes_on_where_it_was() -> None:
         next(one)
     two.load_state_dict(one.state_dict())
     assert next(one)["x"].tolist() == next(two)["x"].tolist()
+
+
+def test_a_group_has_the_class_shares_of_the_whole_where_length_tells_the_classes_apart() -> None:
+    n, group, random = 40 * 64, 64, torch.Generator().manual_seed(0)
+    spam = torch.rand(n, generator=random) < 0.13
+    length = torch.where(spam, 30, 12) + torch.randint(0, 12, (n,), generator=random)
+    order = torch.randperm(n, generator=random)
+    one_sided = spam[group_by_length(order, length, group, random)].view(-1, group).sum(1)
+    shares = spam[group_by_length(order, length, group, random, spam.long())].view(-1, group).sum(1)
+    assert (one_sided == 0).sum() > 20
+    assert (shares - spam.sum() / 40).abs().max() <= 1  # at random the deviation would be 2.7
+
+
+def test_classes_cost_little_padding() -> None:
+    n, group, random = 40 * 64, 64, torch.Generator().manual_seed(0)
+    classes, length = torch.randint(0, 4, (n,), generator=random), lengths(n)
+    order = torch.randperm(n, generator=random)
+    groups = length[group_by_length(order, length, group, random, classes)].view(-1, group)
+    assert (groups.amax(1) * group).sum() / length.sum() < 1.06

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from descend.data.tables.columns import Columns, Target, days_of, number_of, truth_of
+from descend.data.tables.columns import Columns, Target
+from descend.data.tables.dates import WEEKDAYS
 from descend.data.tables.records import Records
+from descend.data.tables.values import days_of, number_of, truth_of
 from descend.errors import Mistake
 from tests.close import close
 
@@ -46,7 +48,8 @@ def test_texts() -> None:
 def test_encoding() -> None:
     columns = fitted()
     assert columns.inputs == [
-        "size", "size is missing", "colour = (missing)", "colour = blue", "colour = red", "sold", "new",
+        "size", "size is missing", "colour = (missing)", "colour = blue", "colour = red",
+        "sold", "sold: hour, sine", "sold: hour, cosine", *(f"sold: {day}" for day in WEEKDAYS), "new",
     ]  # fmt: skip
     x = columns.encode(RECORDS)
     size = torch.tensor([1.0, 2.0, 2.0, 4.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_types_gaps_and_columns_that_tell_nothing(tmp_path: Path) -> None:
     kinds = {c.name: getattr(c, "kind", "category") for c in splits.columns.columns}
     assert kinds == {"age": "number", "city": "category", "member": "truth", "since": "date"}
     assert set(splits.left_out) == {"id", "country"}
-    assert "60 different values" in splits.left_out["id"]
+    assert splits.left_out["id"] == "free text or names: all different"
     assert splits.left_out["country"] == "always 'EU'"
     inputs = [
         "age",
@@ -44,9 +45,10 @@ def test_types_gaps_and_columns_that_tell_nothing(tmp_path: Path) -> None:
         "city = Rome",
         "member",
         "since",
+        *(f"since: {day}day" for day in ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun")),
     ]
     assert splits.columns.inputs == inputs
-    assert splits.train.x.shape == (42, 8)
+    assert splits.train.x.shape == (42, 15)
     assert splits.train.x.isfinite().all()
     gap = splits.train.x[:, 1] == 1
     assert gap.sum() > 0
@@ -80,6 +82,28 @@ def test_parts_are_disjoint_whole_and_fixed(tmp_path: Path) -> None:
     assert set.union(*ids) == set(range(2, 62))
     assert sum(map(len, ids)) == 60
     assert torch.equal(one.test.ids, two.test.ids)
+
+
+def test_a_group_is_in_one_part_only_and_no_input(tmp_path: Path) -> None:
+    lines = [
+        "dose,patient,pulse,sick",
+        *(f"{i % 7},p{i // 4},{60 + i % 41},{'yes' if i % 3 else 'no'}" for i in range(120)),
+    ]
+    path = write(tmp_path / "a.csv", lines)
+    found = Table(path=path, target="sick", group="patient").read()
+    patients = [{(line - 2) // 4 for line in part.ids.tolist()} for part in (found.train, found.valid, found.test)]
+    assert sum(map(len, patients)) == len(set.union(*patients)) == 30
+    assert found.columns.inputs == ["dose", "pulse"]
+    assert found.left_out["patient"] == "what records are grouped by"
+    with pytest.raises(Mistake, match=r"--data.group patents: there is no such column"):
+        Table(path=path, target="sick", group="patents").read()
+
+
+def test_records_that_are_held_out_and_taught_are_told(tmp_path: Path) -> None:
+    lines = ["x,y", *(f"{i % 50},{i % 50}.5" for i in range(100))]
+    leaks = Table(path=write(tmp_path / "a.csv", lines), target="y").read().leaks
+    assert re.fullmatch(r"\d+ of 15 test records, \d+ of 15 valid records", leaks["in training too"])
+    assert not Table(path=write(tmp_path / "b.csv", people()), target="pay").read().leaks
 
 
 @pytest.mark.parametrize(
@@ -180,7 +204,7 @@ def test_what_is_wrong_is_named_with_the_fix(
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="is a folder"):
         read_csv(tmp_path)
-    with pytest.raises(Mistake, match="cannot be read"):
+    with pytest.raises(Mistake, match="no such file or folder"):
         read_csv(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("name,x\nJos\xe9,1\n".encode("latin-1"))
     with pytest.raises(Mistake, match="line 2: byte 0xe9 is not UTF-8"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from descend.data.text import corpus, documents
+from descend.data.reading import digest
+from descend.data.text import corpus, documents, kept
 from descend.data.text import plain as text
 from descend.data.text.corpus import Corpus, Cut, document_numbers, halves, open_corpus
 from descend.data.text.documents import Piece, pieces, sources
@@ -64,25 +67,66 @@ def test_the_second_time_it_is_only_opened(folder: Path, tmp_path: Path, monkeyp
         patch.setattr(corpus, "make", lambda *_: pytest.fail("made again"))
         again = open_corpus(str(folder), "bpe", 300, 0.1, str(cache))
     assert torch.equal(first.train.long(), again.train.long())
-    [made] = cache.iterdir()
+    [made] = cache.glob("corpus-*")
     header = json.loads((made / "corpus.json").read_text())
     assert header["dtype"] == "uint16"
     assert len(header["sources"]) == 12
-    assert len({source["sha256"] for source in header["sources"]}) == 12
+    assert len({source["digest"] for source in header["sources"]}) == 12
     assert (made / "train.bin").stat().st_size == 2 * len(first.train)
 
 
-@pytest.mark.parametrize("harm", ["shorten", "tokenizer", "header"])
-def test_a_damaged_cache_is_made_again(folder: Path, tmp_path: Path, harm: str) -> None:
+@pytest.mark.parametrize("harm", ["shorten", "flip", "tokenizer", "header", "counts"])
+def test_a_damaged_cache_is_made_again(
+    folder: Path, tmp_path: Path, harm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     cache = tmp_path / "cache"
     whole = open_corpus(str(folder), "bpe", 300, 0.1, str(cache)).train.long().clone()
-    [made] = cache.iterdir()
+    [made] = cache.glob("corpus-*")
     if harm == "shorten":
         (made / "train.bin").write_bytes((made / "train.bin").read_bytes()[:-2])
+    elif harm == "flip":
+        content = bytearray((made / "train.bin").read_bytes())
+        content[100] ^= 1
+        (made / "train.bin").write_bytes(content)
+    elif harm == "counts":
+        header = json.loads((made / "corpus.json").read_text())
+        (made / "corpus.json").write_text(json.dumps({**header, "valid bytes": header["valid bytes"] + 1}))
     else:
         path = made / ("tokenizer.json" if harm == "tokenizer" else "corpus.json")
         path.write_text(path.read_text() + " {")
     assert torch.equal(open_corpus(str(folder), "bpe", 300, 0.1, str(cache)).train.long(), whole)
+    assert "tokenized again" in capsys.readouterr().err
+
+
+def test_a_source_replaced_at_equal_size_and_date_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, cache = tmp_path / "book.txt", str(tmp_path / "cache")
+    path.write_text("abcd " * 400)
+    then = path.stat()
+    open_corpus(str(path), "bpe", 300, 0.1, cache)
+    path.write_text("dcba " * 400)
+    os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+    again = open_corpus(str(path), "bpe", 300, 0.1, cache)
+    assert again.tokenizer.decode(again.train[:40].tolist()).startswith("dcba")
+    assert f"{path} is not the text" in capsys.readouterr().err
+
+
+def test_a_source_that_only_moved_on_disk_is_known_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, cache = tmp_path / "book.txt", str(tmp_path / "cache")
+    path.write_text("abcd " * 400)
+    open_corpus(str(path), "bpe", 300, 0.1, cache)
+    shutil.copy2(path, tmp_path / "copy")
+    (tmp_path / "copy").replace(path)
+    monkeypatch.setattr(corpus, "make", lambda *_: pytest.fail("made again"))
+    open_corpus(str(path), "bpe", 300, 0.1, cache)
+    read: list[str] = []
+    monkeypatch.setattr(kept, "digest", lambda file: (read.append(file.name), digest(file))[1])
+    open_corpus(str(path), "bpe", 300, 0.1, cache)
+    assert "train.bin" in read
+    assert "book.txt" not in read, "it is known by its place and time again"
 
 
 def test_a_changed_source_or_setting_makes_another(folder: Path, tmp_path: Path) -> None:
@@ -91,7 +135,7 @@ def test_a_changed_source_or_setting_makes_another(folder: Path, tmp_path: Path)
     (folder / "c.txt").write_text("something new " * 50)
     sizes.append(len(open_corpus(str(folder), "bpe", 300, 0.1, cache).train))
     assert len(set(sizes)) == 3
-    assert len(list(Path(cache).iterdir())) == 3, "and nothing is left half made"
+    assert len(list(Path(cache).glob("[!.]*"))) == 3, "and nothing is left half made"
 
 
 def test_a_large_text_is_the_same_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +172,7 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(folder: Path, tmp_path: Path) -
 def test_only_windows_are_read(folder: Path, tmp_path: Path) -> None:
     found = open_corpus(str(folder), "bpe", 300, 0.1, str(tmp_path / "cache"))
     assert found.train.untyped_storage().nbytes() == 2 * len(found.train)
-    [made] = (tmp_path / "cache").iterdir()
+    [made] = (tmp_path / "cache").glob("corpus-*")
     before = (made / "train.bin").read_bytes()
     found.train[:5] = 0
     assert (made / "train.bin").read_bytes() == before, "the file is never written to"
@@ -137,12 +181,12 @@ def test_only_windows_are_read(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"good\nalso good\nbad \xff\n", r"a\.txt:3: byte 0xff is not UTF-8"),
-        ("a.txt", b"good\n\xe6\x97", r"a\.txt:2: byte 0xe6 is not UTF-8"),
-        ("a.jsonl", b'{"text": "x"}\n{"text": \n', r"a\.jsonl:2: not JSON"),
-        ("a.jsonl", b'{"text": "x"}\n\n{"words": "x"}\n', r'a\.jsonl:3: the record has no "text"'),
-        ("a.jsonl", b'["x"]\n', r'a\.jsonl:1: the record has no "text"'),
-        ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl:1: byte 0xff"),
+        ("a.txt", b"good\nalso good\nbad \xff\n", r"a\.txt, line 3: byte 0xff is not UTF-8"),
+        ("a.txt", b"good\n\xe6\x97", r"a\.txt, line 2: byte 0xe6 is not UTF-8"),
+        ("a.jsonl", b'{"text": "x"}\n{"text": \n', r"a\.jsonl, line 2 is not valid JSON"),
+        ("a.jsonl", b'{"text": "x"}\n\n{"words": "x"}\n', r'a\.jsonl, line 3: the record has no "text"'),
+        ("a.jsonl", b'["x"]\n', r"a\.jsonl, line 1: a list"),
+        ("a.jsonl", b'{"text": "\xff"}\n', r"a\.jsonl, line 1: byte 0xff"),
         ("a.txt.gz", gzip.compress(b"x" * 9999, mtime=0)[:-9], r"a\.txt\.gz is not a complete gzip file"),
         ("a.txt.gz", b"plain", r"a\.txt\.gz is not a complete gzip file"),
         ("a.jsonl", b"\n", "is empty"),
@@ -152,7 +196,7 @@ def test_faults_are_named_by_file_and_line(name: str, content: bytes, message: s
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Mistake, match=message):
         open_corpus(str(tmp_path), "bpe", 300, 0.1, str(tmp_path / "cache"))
-    assert not list((tmp_path / "cache").glob("*")), "nothing is left behind"
+    assert not list((tmp_path / "cache").glob("[!.]*")), "nothing is left behind"
 
 
 def test_what_else_it_refuses(folder: Path, tmp_path: Path) -> None:
@@ -171,12 +215,8 @@ def test_what_else_it_refuses(folder: Path, tmp_path: Path) -> None:
 @given(st.text(alphabet="aä日😀\n", max_size=60), st.integers(1, 9))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_pieces_join_to_the_text_whatever_the_block(content: str, chunk: int) -> None:
-    import io
-
     path, data = Path("x.txt"), content.encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "CHUNK", chunk)
-        found = list(documents.passages(path, io.BytesIO(data)))
+    found = list(documents.passages(path, [data[i : i + chunk] for i in range(0, len(data), chunk)]))
     assert "".join(piece.text for piece in found).encode() == data
     assert [piece.last for piece in found] == [False] * (len(found) - 1) + [True]
 

@@ -71,7 +71,7 @@ def test_batches_are_as_long_as_their_longest_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", '{"text": "x", "label": "a"}\n{"text": ', "a.jsonl, line 2: .*each line is one JSON object"),
+        ("a.jsonl", '{"text": "x", "label": "a"}\n{"text": ', "a.jsonl, line 2 .*each line is one JSON object"),
         ("a.jsonl", '{"text": "x"}\n', "a.jsonl, line 1: no 'label'"),
         ("a.jsonl", "[1]\n", "line 1: a list, not a JSON object"),
         ("a.tsv", "x\ta\ny\n", "a.tsv, line 2: 1 fields, not 2"),
@@ -91,5 +91,5 @@ def test_a_missing_file_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="no such file"):
         LabelledText(str(tmp_path / "none.tsv")).read()
     (tmp_path / "b.tsv").write_bytes(b"a\tb\n\xff\t1\n")
-    with pytest.raises(Mistake, match="byte 4 is not UTF-8"):
+    with pytest.raises(Mistake, match="line 2: byte 0xff is not UTF-8"):
         LabelledText(str(tmp_path / "b.tsv")).read()

@@ -66,7 +66,7 @@ def test_the_tokenizer_does_not_see_the_validation_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "is empty"), (b"  \n", "is empty"), (b"ok \xff\xfe", "byte 3 is not UTF-8"), (None, "no such file")],
+    [(b"", "is empty"), (b"  \n", "is empty"), (b"ok \xff\xfe", "line 1: byte 0xff is not"), (None, "no such file")],
 )
 def test_a_bad_file_is_named(content: bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.txt"

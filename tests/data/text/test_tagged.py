@@ -73,3 +73,12 @@ def test_mistakes_name_the_line(name: str, content: str, message: str, tmp_path:
     (tmp_path / name).write_text(content)
     with pytest.raises(Mistake, match=message):
         TaggedText(str(tmp_path / name)).read()
+
+
+def test_equal_sentences_are_in_one_part(tmp_path: Path) -> None:
+    lines = [f'{{"tokens": ["word{i % 30}", "runs"], "tags": ["N", "V"]}}' for i in range(60)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    data = TaggedText(str(tmp_path / "a.jsonl")).read()
+    part = {row: name for name, rows in data.parts.items() for row in rows.tolist()}
+    assert all(part[i] == part[30 + i] for i in range(30))
+    assert data.facts == {}

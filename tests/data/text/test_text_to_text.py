@@ -114,3 +114,13 @@ def test_arrays_and_streams(tokenizer: str, longest: int) -> None:
     assert trim_pairs({"x": torch.tensor([[3, pad]]), "y": torch.tensor([[3, 4]])}, pad)["x"].tolist() == [[3]]
     with pytest.raises(Mistake, match="none of the 380 training pairs"):
         TextPairs(longest=1).arrays(split.train, learned, "training")
+
+
+def test_sources_in_two_parts_are_counted(tmp_path: Path) -> None:
+    rows = [f"source {i}\ttarget {i}" for i in range(18)] + ["Source  3\tanother", "source 99\tlast"]
+    (tmp_path / "a.tsv").write_text("\n".join(rows))
+    assert TextPairs(str(tmp_path / "a.tsv"), valid=0.1).read().describe_leaks() == {
+        "in training too": "1 of 2 valid records"
+    }
+    (tmp_path / "b.tsv").write_text("\n".join(rows[:18]))
+    assert TextPairs(str(tmp_path / "b.tsv"), valid=0.1).read().describe_leaks() == {}

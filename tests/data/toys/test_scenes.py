@@ -45,6 +45,13 @@ def test_the_same_seed_makes_the_same_scenes(made: Scenes) -> None:
     assert not torch.equal(made.mask, other.mask)
 
 
+def test_a_seed_makes_the_scenes_that_figures_were_recorded_with() -> None:
+    """Ground, light and objects, down to the coarse texture: recipes on generated scenes depend on every draw."""
+    found = scenes(4, 24, generator(5))
+    assert int(found.mask.sum()) == 1192
+    assert float(found.x.double().mean()) == pytest.approx(3508.29074 / (4 * 3 * 24 * 24), rel=1e-6)
+
+
 def test_boxes_hold_exactly_what_is_visible() -> None:
     """Of a scene whose shapes all differ: the box of an object is the extent of its class in the mask."""
     found = scenes(80, 40, generator(2), objects=(1, 3))

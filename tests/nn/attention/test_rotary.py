@@ -61,6 +61,9 @@ def test_yarn_leaves_fast_turns_and_interpolates_slow_ones() -> None:
     turns = 1024 * Rope().frequencies(64) / (2 * math.pi)
     close(ratio[turns > 40], torch.ones(int((turns > 40).sum())))
     close(ratio[turns < 0.7], torch.full((int((turns < 0.7).sum()),), 1 / 8))
+    between = ratio[(ratio > 1 / 8 + 1e-4) & (ratio < 1 - 1e-4)]
+    assert len(between) > 5, "the share that is interpolated grows by equal steps"
+    close(between.diff(), between.diff()[:1].expand(len(between) - 1), loosen=100)  # differences of ratios
     assert rope.amplitude == pytest.approx(0.1 * math.log(8) + 1)
     assert Rope(kind="yarn", factor=8.0, attention=0.5).amplitude == 0.5
 

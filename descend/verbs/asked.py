@@ -1,0 +1,102 @@
+"""What is asked for: a recipe by its name or file, with other values by flags or by a dict, and a model of one's own.
+
+What a recipe tells in steps of its schedule is a share of the run: with other --steps it is stretched along, unless a
+flag of the schedule is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from descend import models, recipes
+from descend.errors import Mistake, nearest
+from descend.kinds.changes import change
+from descend.kinds.length import stretch, with_steps
+from descend.kinds.recipe import Recipe
+from descend.own_code import get_named
+from descend.verbs.flags import parse
+
+Flags = TypeVar("Flags")
+Values = Mapping[str, Any]
+
+
+def find_recipe(recipe: str | Recipe, values: Values | None = None) -> Recipe:
+    """The recipe of a name, of a file, or the caller's own, with other values by the names of its flags."""
+    found = recipes.get(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(found, Recipe):
+        raise Mistake(f"{type(recipe).__name__} is not a recipe; give its name, its file, or a recipe of descend.kinds")
+    if not isinstance(values, Mapping | None):
+        raise Mistake(f"values {values!r}: give a dict by the names of the flags, such as {{'optim.lr': 0.1}}")
+    given = {name.lstrip("-").replace("-", "_"): value for name, value in (values or {}).items()}
+    if isinstance(own := given.get("model"), str):
+        found, given = replace_model(found, own), {k: v for k, v in given.items() if k != "model"}
+    return fit_schedule(found, change(found, given), given)
+
+
+def name_recipe(recipe: str | Recipe) -> str:
+    """What its runs are called."""
+    return recipes.shorten(recipe) if isinstance(recipe, str) else f"own-{type(recipe).__name__.lower()}"
+
+
+def read_asked(make: Callable[[Recipe], Flags], recipe: Recipe, args: list[str], prog: str) -> Flags:
+    """The flags of a verb, whose field `recipe` holds the recipe with the values that the flags give it."""
+    model, args = take_model(args)
+    recipe = replace_model(recipe, model) if model else recipe
+    flags: Any = parse(type(make(recipe)), args, prog, default=make(recipe))
+    return replace(flags, recipe=fit_schedule(recipe, flags.recipe, name_flags(args)))
+
+
+def name_flags(args: list[str]) -> list[str]:
+    """The flags among the arguments, without dashes and values."""
+    return [word.partition("=")[0].lstrip("-") for word in args if word.startswith("--")]
+
+
+def fit_schedule(before: Recipe, after: Recipe, given: Any) -> Recipe:
+    """The recipe with its schedule stretched to its number of steps, unless the schedule was given."""
+    if after.loop.steps == before.loop.steps or gives_schedule(given):
+        return after
+    return replace(after, schedule=stretch(after.schedule, after.loop.steps / before.loop.steps))
+
+
+def gives_schedule(given: Any) -> bool:
+    """Whether one of these flags is the schedule's."""
+    return any(name.partition(".")[0] == "schedule" for name in given)
+
+
+def shorten_run(recipe: Recipe, steps: int, given: Any) -> Recipe:
+    """The recipe for the steps that fit into a time; a schedule that was given stays."""
+    shorter = with_steps(recipe, steps)
+    return replace(shorter, schedule=recipe.schedule) if gives_schedule(given) else shorter
+
+
+def take_model(args: list[str]) -> tuple[str, list[str]]:
+    """--model MODULE:CONFIG, and the other arguments."""
+    for index, word in enumerate(args):
+        if word.startswith("--model="):
+            return word.partition("=")[2], [*args[:index], *args[index + 1 :]]
+        if word == "--model":
+            value = args[index + 1] if index + 1 < len(args) else ""
+            if not value or value.startswith("-"):
+                raise Mistake(
+                    "--model needs a value: a config of your own, such as my_net:MyConfig or my_net.py:MyConfig"
+                )
+            return value, [*args[:index], *args[index + 2 :]]
+    return "", args
+
+
+def replace_model(recipe: Recipe, name: str) -> Recipe:
+    """The recipe with another model: "my_package.my_net:MyConfig", "my_net.py:MyConfig", or a family such as "vit"."""
+    if not dataclasses.is_dataclass(recipe.model):
+        raise Mistake(f"--model {name}: this recipe has no model that can be replaced")
+    if ":" not in name and name.replace("-", "_") not in models.names():
+        known = nearest(name, models.names())
+        raise Mistake(f"--model {name}: there is no such family.{known} Of your own: --model my_net.py:MyConfig")
+    try:
+        kind = get_named(name) if ":" in name else models.config_class(name.replace("-", "_"))
+        config: Any = models.check_own_config(kind)
+    except Mistake as mistake:
+        raise Mistake(f"--model {mistake}") from None
+    return replace(recipe, model=config(), about="", parameters=0, takes="")  # what was said of the other model

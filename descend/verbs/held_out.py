@@ -1,0 +1,49 @@
+"""The held-out test data: validation selects a checkpoint, the test data then judge it, once.
+
+The scores are a line of metrics.jsonl that says of which checkpoint they are. The same checkpoint is not scored again;
+another one adds another line, so that nobody can look at the test data often without its being seen.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from descend.contracts import Task
+from descend.engine.evaluation import score_set
+from descend.engine.hardware import move_batch, one_thread
+from descend.engine.run import Run
+from descend.errors import Mistake
+from descend.kinds.recipe import Recipe
+from descend.weights.checkpoints import step_of
+
+EVENT = "test"
+
+
+def score_test(run: Run, recipe: Recipe, task: Task, checkpoint: Path) -> dict[str, float]:
+    """The test scores of a checkpoint whose weights the task has: as they were logged, or scored and logged now.
+    Nothing
+    where the data have no test part."""
+    name = checkpoint.name
+    logged = [line for line in run.lines() if line.get("event") == EVENT and line.get("checkpoint") == name]
+    if logged and isinstance(logged[-1].get("scores"), dict):
+        found: dict[str, float] = logged[-1]["scores"]
+        return found
+    device = next(task.parameters()).device
+    with one_thread():  # as the training data were read: sums over them round alike
+        test = recipe.test()
+    scores = score_set(task, (move_batch(batch, device) for batch in test))
+    if scores:
+        log_scores(run, {"step": step_of(name) or 0, "event": EVENT, "checkpoint": name, "scores": scores})
+    return scores
+
+
+def log_scores(run: Run, line: dict[str, Any]) -> None:
+    """Into metrics.jsonl. A run that cannot be written to can still be judged."""
+    try:
+        run.log(line)
+    except (Mistake, OSError) as error:
+        print(f"the test scores could not be written to the run: {error}", file=sys.stderr)
+    finally:
+        run.close()

@@ -1,0 +1,78 @@
+"""A seeded sample of `python -m proofs.damage`: whatever befalls a file, a verb works or says why not in a line."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+import descend
+from proofs.damage import Subject, call, list_damages, make_subjects, try_damage
+from proofs.file_damages import DEEP, DIGITS, of_header, of_json
+
+SEED = 0
+SAMPLE = {"table": 10, "table-model": 20}
+
+
+@pytest.fixture(scope="module")
+def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Subject]:
+    return make_subjects(tmp_path_factory.mktemp("damage"), ("table",))
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_no_damage_ends_in_a_traceback(name: str, subjects: dict[str, Subject], tmp_path: Path) -> None:
+    possible = list(list_damages(subjects[name], SEED))
+    chosen = random.Random(SEED).sample(possible, SAMPLE[name])
+    for file, what, damage in chosen:
+        for verb, outcome in try_damage(subjects[name], file, damage, tmp_path):
+            assert outcome.kind in ("done", "refused"), f"seed {SEED}, {verb}, {file}: {what}: {outcome}"
+
+
+def test_a_damaged_line_of_metrics_stops_no_resume(subjects: dict[str, Subject], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(subjects["table"].folder, tmp_path / "run", symlinks=True))
+    path = run / "metrics.jsonl"
+    lines = path.read_text().splitlines()
+    strange = [
+        lines[0][:9],
+        "[]",
+        DEEP,
+        DIGITS,
+        '{"step": "x"}',
+        '{"step": null, "loss": 1}',
+        '{"step": 1, "valid": 3}',
+    ]
+    path.write_bytes("\n".join([*strange, *lines, *strange]).encode() + b"\n\xe9")
+    assert call(f"resume {run} --quiet").kind == "done"
+    found = [json.loads(text) for text in path.read_text().splitlines()]
+    assert [line["step"] for line in found if "loss" in line] == [1, 2, 3, 4]
+
+
+def test_an_intact_folder_is_accepted_by_every_verb(subjects: dict[str, Subject], tmp_path: Path) -> None:
+    """Without this, refusing everything would pass."""
+    for subject in subjects.values():
+        for verb, outcome in try_damage(subject, "", lambda path: None, tmp_path):
+            assert outcome.kind == "done", (verb, outcome)
+
+
+def test_a_traceback_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_args: list[str]) -> int:
+        raise RecursionError("deep")
+
+    monkeypatch.setattr("descend.cli.main", fail)
+    assert call("runs").kind == "traceback"
+
+
+def test_the_damages_are_what_they_say(subjects: dict[str, Subject], tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    shutil.copy(subjects["table-model"].folder / "config.json", config)
+    whole = json.loads(config.read_text())
+    changed = {name: damage for name, damage in of_json(config, SEED).items() if name.endswith("left out")}
+    for damage in changed.values():
+        damage(config)
+        assert json.loads(config.read_text()) != whole
+    weights = subjects["table-model"].folder / "model.safetensors"
+    assert len(of_header(weights)) > 25
+    assert descend.load(weights.parent)

@@ -1,0 +1,28 @@
+"""What trainings recorded (RESULTS.json) and the catalogue asks for: one system's figure beside another's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import proofs.__main__ as proving
+
+
+def read(claim: str) -> list[float]:
+    """The values of all seeds. A claim that is not recorded, or on fewer than three seeds, proves nothing."""
+    record: dict[str, Any] = json.loads((proving.HERE / "RESULTS.json").read_text(encoding="utf-8"))
+    entry = record.get(claim, {"values": [], "holds": False})
+    if len(entry["values"]) < 3:
+        pytest.skip(f"not recorded on three seeds: python -m proofs {claim.split()[0]}")
+    assert entry["holds"]
+    return list(entry["values"])
+
+
+@pytest.mark.system("lenet", "against-linear")
+def test_lenet_is_far_above_a_linear_classifier_on_mnist() -> None:
+    """On every seed: less than a fifth of the linear classifier's errors."""
+    lenet, linear = read("lenet-mnist accuracy"), read("linear-mnist accuracy")
+    assert min(linear) > 0.9, "the linear classifier is trained well"
+    assert 1 - min(lenet) < (1 - max(linear)) / 5
