@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from descend.engine.board import Board
 from descend.engine.replacement import NEXT, RECIPE, check_place
 from descend.errors import Mistake, naming
 from descend.files import parse_metrics, read_bytes, read_json, sync, write_text
+from descend.web.markup import html
 
 ENDS = ("finished", "patience")  # events that end a run for good
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)  # a file system that has none
@@ -38,9 +38,9 @@ class Report:
 
     def _repr_html_(self) -> str:
         if not self.path.is_file():
-            return escape(repr(self))
-        page = escape(self.path.read_text(encoding="utf-8"))
-        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0" sandbox="allow-scripts"></iframe>'
+            return html("{}", repr(self))
+        frame = '<iframe srcdoc="{}" style="width: 100%; height: 40em; border: 0" sandbox="allow-scripts"></iframe>'
+        return html(frame, self.path.read_text(encoding="utf-8"))
 
 
 class Run:

@@ -20,7 +20,7 @@ def test_an_unknown_score_is_told_with_those_there_are() -> None:
     with pytest.raises(Mistake) as caught:
         check_watched(parts, replace(recipe.loop, watch="max acuracy"))
     assert str(caught.value) == (
-        "--watch 'max acuracy': there is no score 'acuracy'. Did you mean 'accuracy'? Known: accuracy, loss"
+        "--watch 'max acuracy': there is no score 'acuracy'. Did you mean 'accuracy'? Known: accuracy, f1, loss"
     )
     assert torch.equal(before, torch.get_rng_state())
     assert parts.task.training

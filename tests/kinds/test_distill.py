@@ -36,7 +36,7 @@ def test_it_trains_with_a_teacher_that_is_not_saved_again(teacher: Path, tmp_pat
     for file in run.folder.rglob("*.safetensors"):
         with safe_open(file, "pt") as tensors:
             assert not [name for name in tensors.keys() if "teacher" in name]  # noqa: SIM118
-    assert set(descend.evaluate(run.folder)["test"]) == {"accuracy", "loss", "teacher"}
+    assert set(descend.evaluate(run.folder)["test"]) == {"accuracy", "f1", "loss", "teacher"}
 
 
 @pytest.mark.system("deit")

@@ -90,7 +90,7 @@ def test_the_users_files(tmp_path: Path) -> None:
         parts = small.build()
         next(iter(parts.task.moves(next(parts.stream)))).value().total().backward()
         with torch.no_grad():
-            assert {"accuracy", "loss"} == parts.task.eval().score(next(iter(small.test()))).keys()
+            assert {"accuracy", "loss"} <= parts.task.eval().score(next(iter(small.test()))).keys()
             assert parts.exhibits()[0].kind == "confusion"
         parts.model.save_pretrained(tmp_path / name)
         assert descend.load(tmp_path / name).config.labels.names == (

@@ -112,11 +112,12 @@ def test_parts_of_the_data_do_not_meet() -> None:
 def test_exhibits() -> None:
     parts = MLP.build()
     with torch.no_grad():
-        confusion, mistakes = parts.exhibits()[:2]  # type: ignore[misc]
+        exhibits = parts.exhibits()  # type: ignore[misc]
         batch = next(iter(parts.valid))
         p = parts.model(batch["x"]).softmax(-1)
     theirs = confusion_matrix(batch["y"], p.argmax(-1), labels=range(10))
-    assert confusion.kind == "confusion"
+    confusion, calibration, scores, mistakes = exhibits[:4]
+    assert [e.kind for e in (confusion, calibration, scores)] == ["confusion", "reliability", "table"]
     assert confusion.content == {"labels": list("0123456789"), "counts": theirs.tolist()}
     assert mistakes.kind == "images"
     assert mistakes.content["images"].shape == (12, 8, 8)
@@ -239,7 +240,8 @@ def test_what_plan_and_report_tell_of_photographs(photos: Path) -> None:
     assert parts.facts["leaks between parts"] == 0
     with torch.no_grad():
         exhibits = parts.exhibits()  # type: ignore[misc]
-    assert exhibits[1].content["captions"][0].split(":")[0] in {f"{c}/{k}.png" for c in CLASSES for k in range(8)}
+    (mistakes,) = (e for e in exhibits if e.kind == "images" and "mistake" in e.title.lower())
+    assert mistakes.content["captions"][0].split(":")[0] in {f"{c}/{k}.png" for c in CLASSES for k in range(8)}
     sheet = exhibits[-1]
     assert sheet.kind == "sheet"
     assert sheet.content["rows"].shape == (5, 8, 16, 16, 3)

@@ -104,8 +104,8 @@ def test_facts_show_the_imbalance_and_what_is_left_out(tmp_path: Path) -> None:
 
 def test_exhibits_of_classes_numbers_and_the_plane() -> None:
     for name, kinds in {
-        "mlp-moons": ["confusion", "regions", "points", "table", "table"],
-        "mlp-wine": ["confusion", "regions", "table", "table"],
+        "mlp-moons": ["confusion", "reliability", "table", "regions", "points", "table"],
+        "mlp-wine": ["confusion", "reliability", "table", "regions", "table"],
         "mlp-csv": ["against", "table"],
     }.items():
         parts = recipes.get(name).build()
@@ -121,7 +121,7 @@ def test_regions_are_what_the_model_answers() -> None:
     """At the grid cell nearest to a validation record of the moons, the winner is the class the model gives it."""
     parts = recipes.get("mlp-moons").build()
     with torch.no_grad():
-        regions = parts.exhibits()[1].content  # type: ignore[misc]
+        (regions,) = (e.content for e in parts.exhibits() if e.kind == "regions")  # type: ignore[misc]
         batch = next(iter(parts.valid))
         called = parts.model(batch["x"]).argmax(-1)
     lo = torch.tensor([regions["x"][0], regions["y"][0]])
