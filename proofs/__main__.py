@@ -124,8 +124,8 @@ def run(proof: Proof, seed: int, data: str, threads: int) -> tuple[dict[str, dic
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=limits)
     command = [cli, "evaluate", str(folder), "--json"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=limits)
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    return json.loads(done.stdout), json.loads(lines[-1])["time"]
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    return json.loads(done.stdout), max(line["time"] for line in lines if "time" in line)  # the test score has none
 
 
 def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, dict[str, object]]:

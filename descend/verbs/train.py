@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from descend import recipes
+from descend.engine.distributed import join, tell_lost_processes
 from descend.engine.fit import Result
 from descend.engine.replacement import check_place
 from descend.engine.run import Run
@@ -86,12 +87,18 @@ def start_run(name: str, asked: TrainFlags, given: Iterable[str]) -> tuple[Run, 
     limit = read_seconds(asked.budget) if asked.budget else 0.0
     recipe, given = asked.recipe, list(given)
     again = asked.resume_if_there or restarts_by_itself(asked.replace)
-    if again and (own := find_own(folder, name, recipe, given if limit else None)):
+    own = find_own(folder, name, recipe, given if limit else None) if again else None
+    if own is None:
+        check_place(folder, asked.replace)
+    with tell_lost_processes():
+        world = join()
+        world.wait()  # all have looked before the first one writes: who comes late would find its run there
+    if own is not None:
         run, saved, threads = own
         return run, continue_run(name, saved, run, threads, asked.quiet)
-    check_place(folder, asked.replace)
     if limit:
-        recipe = shorten_run(recipe, measure(recipe).steps_within(0.95 * limit), given)
+        steps = world.agree({"steps": measure(recipe).steps_within(0.95 * limit)})["steps"]
+        recipe = shorten_run(recipe, round(steps), given)
     return run_compared(name, recipe, folder, asked.replace, limit, asked.quiet)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import time
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 
 from descend.cli import main as call
 from descend.engine import checkpoint
+from descend.engine.distributed import join
 from descend.engine.training import Training
 
 LOOP = ["--steps", "4", "--save-every", "2", "--eval-every", "2", "--threads", "1", "--quiet"]
@@ -29,6 +31,10 @@ def main(args: list[str]) -> int:
         return call(["train", "mlp-csv", *given, *LOOP, "--out", str(folder / "run")])
     if scene == "disk":  # the first one, which writes, has no room left
         checkpoint.save = refuse  # type: ignore[assignment]
+        return call(["train", "mlp-moons", *LOOP, "--out", str(folder / "run")])
+    if scene == "late":  # a script that trains more than once: they have met, and the second one is behind
+        join()
+        time.sleep(2 * rank)
         return call(["train", "mlp-moons", *LOOP, "--out", str(folder / "run")])
     return stop_at_signal(folder, rank)
 

@@ -31,3 +31,9 @@ def test_a_signal_to_one_process_saves_once_for_all(tmp_path: Path) -> None:
     assert len(said) == 1
     assert "SIGTERM: saved at step 3." in said[0]
     assert {path.name for path in (tmp_path / "run/checkpoints").iterdir()} >= {"last", "step-000003"}
+
+
+def test_who_comes_late_does_not_take_the_run_of_the_others_for_an_old_one(tmp_path: Path) -> None:
+    done = run_pair(WORKER, "late", str(tmp_path))
+    assert done.stdout.splitlines()[-1] == "0 0", done.stderr
+    assert (tmp_path / "run/checkpoints/step-000004").is_dir()
