@@ -142,6 +142,10 @@ class Replica:
         """The result of a computation that reads the weights; inside, they are whole."""
         return computation() if self.shards is None else self.shards.compute(computation)
 
+    def evaluate(self, computation: Callable[[], Found]) -> Found:
+        """The same without gradients, for what goes around a block's forward, as a decoder with a cache does."""
+        return computation() if self.shards is None else self.shards.evaluate(computation)
+
     def backward(self, part: Callable[[], Loss], last: bool) -> Loss:
         """Evaluate a part of a step and differentiate it; the processes exchange gradients after the last one."""
         if self.shards is not None:
@@ -192,6 +196,19 @@ class Shards:
         """The result of a computation with whole weights."""
         found: Found = self.call(computation)
         return found
+
+    def evaluate(self, computation: Callable[[], Found]) -> Found:
+        """The same with all blocks whole at once."""
+        modules = [module for module in self.call.modules() if isinstance(module, FSDPModule)]
+        for module in modules:
+            module.set_reshard_after_forward(False, recurse=False)
+            module.unshard()
+        try:
+            return self.compute(computation)
+        finally:
+            for module in modules:
+                module.set_reshard_after_forward(True, recurse=False)
+                module.reshard()
 
     def backward(self, part: Callable[[], Loss], last: bool) -> Loss:
         """As `Replica.backward`."""

@@ -38,7 +38,10 @@ class Ema:
     @torch.no_grad()
     def update(self, t: int) -> None:
         """θ̄_t, after step t = 1, 2, …"""
-        torch._foreach_lerp_(self.shadow, self.live, weight(t, self.beta))
+        for kind in dict.fromkeys(map(type, self.shadow)):  # shards, and what stays whole
+            mine = [at for at, shadow in enumerate(self.shadow) if type(shadow) is kind]
+            shadow, live = ([tensors[at] for at in mine] for tensors in (self.shadow, self.live))
+            torch._foreach_lerp_(shadow, live, weight(t, self.beta))
 
     @contextmanager
     def swap_in(self) -> Iterator[None]:

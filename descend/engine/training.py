@@ -156,7 +156,8 @@ class Training:
         """The validation scores in float32, with the averaged weights if there are any."""
         with self.ema.swap_in() if self.ema else nullcontext():
             valid = (move_batch(batch, self.device) for batch in self.parts.valid)
-            return self.world.agree(self.compute(lambda: score_set(self.task, valid)))
+            replica = next(iter(self.replicas.values()))
+            return self.world.agree(replica.evaluate(lambda: score_set(self.task, valid)))
 
     def sum_losses(self, metrics: dict[str, float]) -> float:
         """The loss to show: of the one player, or the sum over all."""

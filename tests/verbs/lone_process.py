@@ -36,6 +36,10 @@ def main(args: list[str]) -> int:
         join()
         time.sleep(2 * rank)
         return call(["train", "mlp-moons", *LOOP, "--out", str(folder / "run")])
+    if scene == "shards":  # beside shards there are whole running statistics; a cached decoder goes around forward
+        given = ["--parallel", "fsdp", *LOOP, "--steps", "2", "--batch", "8"]
+        averaged = call(["train", "resnet-digits", "--ema", "0.9", *given, "--out", str(folder / "averaged")])
+        return averaged or call(["train", "t5-tasks", *given, "--data.path", args[2], "--out", str(folder / "answers")])
     return stop_at_signal(folder, rank)
 
 

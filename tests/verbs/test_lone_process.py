@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs.tiny import write_images
+from proofs.tiny import write_files, write_images
 from tests.pair import run_pair
 
 WORKER = "tests.verbs.lone_process"
@@ -37,3 +37,10 @@ def test_who_comes_late_does_not_take_the_run_of_the_others_for_an_old_one(tmp_p
     done = run_pair(WORKER, "late", str(tmp_path))
     assert done.stdout.splitlines()[-1] == "0 0", done.stderr
     assert (tmp_path / "run/checkpoints/step-000004").is_dir()
+
+
+def test_averages_and_answers_of_a_model_in_shards(tmp_path: Path) -> None:
+    pairs = write_files(tmp_path / "files") / "pairs.tsv"
+    done = run_pair(WORKER, "shards", str(tmp_path), str(pairs))
+    assert done.stdout.splitlines()[-1] == "0 0", done.stderr
+    assert all((tmp_path / name / "checkpoints/best").is_dir() for name in ("averaged", "answers"))
