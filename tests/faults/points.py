@@ -216,7 +216,9 @@ def describe_run(run: Path) -> dict[str, Any]:
         files = [path for path in checkpoint.iterdir() if path.name not in TIMED]
         found |= {f"{which} {path.name}": path.read_bytes() for path in sorted(files)}
     timed = ("time", "rate")
-    found["metrics"] = [{k: v for k, v in line.items() if k not in timed} for line in Run(run).lines()]
+    # A kill after the test data were scored can leave their line before that of the end, which is then told again.
+    lines = sorted(Run(run).lines(), key=lambda line: line.get("event") == "test")
+    found["metrics"] = [{k: v for k, v in line.items() if k not in timed} for line in lines]
     return found
 
 
