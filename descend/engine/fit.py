@@ -136,7 +136,7 @@ def _restore(training: Training, run: Run, display: Display, watch: Watch | None
         )
     training.load_state_dict(state)
     if training.world.first:
-        run.forget_after(step)
+        run.forget_after(step, training.ended)
         checkpoint.clean(run.checkpoints)
         checkpoint.point(run.checkpoints, "last", path)
         best = run.checkpoints / step_name(training.best_step)

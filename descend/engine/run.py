@@ -173,9 +173,17 @@ class Run:
                 found.append(line)
         return found
 
-    def forget_after(self, step: int) -> None:
-        """Drop the metrics of steps that a resume will take again, and an end that it will reach again."""
-        kept = [line for line in self.lines() if line.get("step", 0) <= step and line.get("event") not in ENDS]
+    def forget_after(self, step: int, ended: str = "") -> None:
+        """Drop the metrics of steps that a resume will take again, and an end that it will reach again, with what came
+        after that end (the scores of the test data). `ended`: the end that was reached at this step, which stays."""
+        kept: list[dict[str, Any]] = []
+        forgotten = False  # an end: what is scored after it will be scored again, after the new one
+        for line in self.lines():
+            at, event = line.get("step", 0), line.get("event")
+            if event in ENDS and (at, event) != (step, ended):
+                forgotten = True
+            elif at <= step and not (forgotten and event):
+                kept.append(line)
         write_text(self.metrics_file, "".join(json.dumps(line) + "\n" for line in kept))
 
 

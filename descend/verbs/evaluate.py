@@ -15,7 +15,7 @@ from descend.engine.run import Run
 from descend.kinds.saved import read_saved
 from descend.models import load
 from descend.own_code import use_code
-from descend.verbs.held_out import score_test
+from descend.verbs.held_out import log_scores_if_possible, score_test
 from descend.verbs.start import build_parts
 from descend.weights.checkpoints import resolve_checkpoint
 
@@ -56,8 +56,10 @@ def evaluate(run: str | Path, checkpoint: str | int = "best", data: str | Path =
     parts.model.load_state_dict(load(folder).state_dict())
     torch.set_num_threads(saved.threads)
     scores["valid"] = score_set(parts.task, parts.valid)
-    if tested := score_test(found, recipe, parts.task, folder):
-        scores["test"] = tested
+    tested = score_test(found, recipe, parts.task, folder)
+    log_scores_if_possible(found, tested.line)
+    if tested.scores:
+        scores["test"] = tested.scores
     return scores
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from descend.contracts import Task
 from descend.engine.evaluation import score_set
@@ -21,29 +21,39 @@ from descend.weights.checkpoints import step_of
 EVENT = "test"
 
 
-def score_test(run: Run, recipe: Recipe, task: Task, checkpoint: Path) -> dict[str, float]:
-    """The test scores of a checkpoint whose weights the task has: as they were logged, or scored and logged now.
-    Nothing
-    where the data have no test part."""
+class Tested(NamedTuple):
+    """Scores of the test data, none where there are no such data; and the line to log, where it is not yet there."""
+
+    scores: dict[str, float]
+    line: dict[str, Any]
+
+
+def score_test(run: Run, recipe: Recipe, task: Task, checkpoint: Path) -> Tested:
+    """The test scores of a checkpoint whose weights the task has: as they were logged, or scored now."""
     name = checkpoint.name
     logged = [line for line in run.lines() if line.get("event") == EVENT and line.get("checkpoint") == name]
     if logged and isinstance(logged[-1].get("scores"), dict):
-        found: dict[str, float] = logged[-1]["scores"]
-        return found
+        return Tested(logged[-1]["scores"], {})
     device = next(task.parameters()).device
     with one_thread():  # as the training data were read: sums over them round alike
         test = recipe.test()
     scores = score_set(task, (move_batch(batch, device) for batch in test))
-    if scores:
-        log_scores(run, {"step": step_of(name) or 0, "event": EVENT, "checkpoint": name, "scores": scores})
-    return scores
+    line = {"step": step_of(name) or 0, "event": EVENT, "checkpoint": name, "scores": scores} if scores else {}
+    return Tested(scores, line)
 
 
 def log_scores(run: Run, line: dict[str, Any]) -> None:
-    """Into metrics.jsonl. A run that cannot be written to can still be judged."""
+    """Into metrics.jsonl."""
     try:
-        run.log(line)
-    except (Mistake, OSError) as error:
-        print(f"the test scores could not be written to the run: {error}", file=sys.stderr)
+        if line:
+            run.log(line)
     finally:
         run.close()
+
+
+def log_scores_if_possible(run: Run, line: dict[str, Any]) -> None:
+    """A run that cannot be written to can still be judged."""
+    try:
+        log_scores(run, line)
+    except (Mistake, OSError) as error:
+        print(f"the test scores could not be written to the run: {error}", file=sys.stderr)

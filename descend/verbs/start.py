@@ -30,7 +30,7 @@ from descend.kinds.saved import to_json
 from descend.models import load
 from descend.report import write_report
 from descend.verbs.announce import announce
-from descend.verbs.held_out import score_test
+from descend.verbs.held_out import log_scores, score_test
 from descend.views.attempts import name_reason, show_each
 from descend.weights.checkpoints import resolve_checkpoint
 
@@ -178,10 +178,11 @@ def judge_best(recipe: Recipe, parts: Parts, run: Run) -> None:
     try:
         folder = resolve_checkpoint(run.folder, "best")
         parts.model.load_state_dict(load(folder).state_dict())
-        score_test(run, recipe, parts.task, folder)
+        line = score_test(run, recipe, parts.task, folder).line
     except Exception as error:
         said = f"the test data could not be scored: {name_reason(error)}"
-        run.log({"step": max((line["step"] for line in run.lines()), default=0), "event": "warning", "said": said})
+        line = {"step": max((line["step"] for line in run.lines()), default=0), "event": "warning", "said": said}
+    log_scores(run, line)
 
 
 def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:

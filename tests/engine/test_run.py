@@ -34,6 +34,22 @@ def test_an_end_that_will_be_reached_again_is_forgotten(tmp_path: Path) -> None:
     assert [line.get("event") for line in run.lines()] == ["SIGTERM", None]
 
 
+def test_the_test_scores_follow_the_end_whatever_was_lost(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", RECIPE)
+    looked = {"step": 1, "event": "test", "checkpoint": "step-000001"}  # descend evaluate, before the run went on
+    lines = [{"step": 1, "loss": 2.0}, looked, {"step": 2, "loss": 1.0}, {"step": 2, "event": "finished"}]
+    lines.append({"step": 2, "event": "test", "checkpoint": "step-000002"})
+    for line in lines:
+        run.log(line)
+    run.close()
+    run.forget_after(2, ended="finished")  # nothing was lost
+    assert run.lines() == lines
+    run.log({"step": 1, "event": "test", "checkpoint": "step-000001"})
+    run.forget_after(1)  # the last checkpoint was
+    run.close()
+    assert run.lines() == lines[:2], "what was scored after the end will be scored again after the new one"
+
+
 def test_tensorboard_reads_the_events(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", RECIPE)
     run.log({"step": 1, "time": 0.5, "loss": 2.5, "valid": {"accuracy": 0.25}, "said": "hello"})
