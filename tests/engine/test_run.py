@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
@@ -37,8 +38,8 @@ def test_an_end_that_will_be_reached_again_is_forgotten(tmp_path: Path) -> None:
 def test_the_test_scores_follow_the_end_whatever_was_lost(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", RECIPE)
     looked = {"step": 1, "event": "test", "checkpoint": "step-000001"}  # descend evaluate, before the run went on
-    lines = [{"step": 1, "loss": 2.0}, looked, {"step": 2, "loss": 1.0}, {"step": 2, "event": "finished"}]
-    lines.append({"step": 2, "event": "test", "checkpoint": "step-000002"})
+    lines: list[dict[str, Any]] = [{"step": 1, "loss": 2.0}, looked, {"step": 2, "loss": 1.0}]
+    lines += [{"step": 2, "event": "finished"}, {"step": 2, "event": "test", "checkpoint": "step-000002"}]
     for line in lines:
         run.log(line)
     run.close()
