@@ -16,7 +16,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,14 +25,17 @@ from types import FrameType
 from typing import NamedTuple
 
 from proofs.file_damages import Damage, damages_of, in_its_place
+from proofs.journal import Journal
+from proofs.reliability import record
 
 SECONDS = 120  # a call that takes longer hangs
 TINY = "--steps 4 --eval-every 1 --save-every 1 --quiet --threads 1"
 NOT_READ = ("report.html", "lock")
+COUNTED = {"done": "done", "refused": "refused", "traceback": "tracebacks", "hang": "hangs", "several lines": "wrong"}
 
 
 class Outcome(NamedTuple):
-    """How a call ended: done, refused in one line, or a fault; and what was said."""
+    """How a call ended: done, refused in one line, or a fault (traceback, hang, several lines); and what was said."""
 
     kind: str
     said: str
@@ -161,6 +163,8 @@ def call(line: str) -> Outcome:
             code: object = main(line.split())
     except SystemExit as end:
         code = end.code
+    except TimeoutError as error:
+        return Outcome("hang", str(error))
     except BaseException as error:
         places = [f"{Path(at.filename).name}:{at.lineno}" for at in traceback.extract_tb(error.__traceback__)]
         return Outcome("traceback", f"{type(error).__name__}: {str(error)[:100]!r} at {' < '.join(places[:-4:-1])}")
@@ -228,15 +232,27 @@ def main() -> int:
     parser.add_argument("--only", default="", help="damages whose name contains this: table/recipe.json")
     parser.add_argument("--every", type=int, default=1, help="try one of so many")
     given = parser.parse_args()
-    began = time.time()
+    say: Callable[[str], object] = lambda line: print(line, flush=True)
     with tempfile.TemporaryDirectory() as home:
-        subjects = make_subjects(
-            Path(home), (given.only.partition("/")[0].partition("-")[0],) if "/" in given.only else ()
-        )
-        tally = count(subjects, given.seed, lambda line: print(line, flush=True), given.only, given.every)
-    seconds, calls = time.time() - began, tally.outcomes.total()
-    print(f"seed {given.seed}: {tally.damages} damages, {calls} calls in {seconds:.0f} s: {dict(tally.outcomes)}")
-    return 1 if tally.faults else 0
+        part = (given.only.partition("/")[0].partition("-")[0],) if "/" in given.only else ()
+        subjects = make_subjects(Path(home), part)
+        if given.only or given.every > 1:  # a part is shown, not recorded
+            tally = count(subjects, given.seed, say, given.only, given.every)
+            print(f"seed {given.seed}: {tell(tally)}")
+            return 1 if tally.faults else 0
+        journal = Journal("damage", given.seed)
+        for name in journal.left(subjects):
+            journal.add(name, tell(count({name: subjects[name]}, given.seed, say)))
+            say(f"{name}: {journal.done[name]}")
+    held = record("damage", journal.total(), given.seed)
+    journal.close()
+    return 0 if held else 1
+
+
+def tell(tally: Tally) -> dict[str, int]:
+    """The counts by their names in the record."""
+    outcomes = {named: tally.outcomes[kind] for kind, named in COUNTED.items()}
+    return {"calls": tally.outcomes.total(), "damages": tally.damages, **outcomes}
 
 
 if __name__ == "__main__":

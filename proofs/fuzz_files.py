@@ -26,8 +26,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from descend.errors import Mistake
+from proofs.journal import Journal
+from proofs.reliability import record
 from proofs.valid_files import READERS, Reader
 
+WHOLE, PART = 5000, 500  # cases of a whole proof; those with one seed, which are not read again after an interruption
 PATIENCE = 10.0  # seconds of the processor
 SNIPPETS = [
     b"\0", b"\xff", b"\xef\xbb\xbf", b'"', b"\r", b"\r\n", b"\n\n", b"\t", b",", b"{", b"[" * 500, b"9" * 5000, b"nan",
@@ -219,10 +222,30 @@ def _quiet() -> Iterator[None]:
         sys.stderr = before
 
 
+def count_cases(cases: int, number: int) -> dict[str, int]:
+    """So many cases with one seed; what went wrong is printed with an example."""
+    found = run(cases, number)
+    for what, example in found.wrong.items():
+        print(f"seed {number}, {what}: {example}", flush=True)
+    counts = {"cases": found.counts.total(), "read": found.counts["read"], "refused": found.counts["mistake"]}
+    hangs = found.counts["hang"]
+    return {**counts, "hangs": hangs, "tracebacks": found.counts.total() - sum(list(counts.values())[1:]) - hangs}
+
+
+def main() -> int:
+    wanted, chosen = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, WHOLE), (2, 0)))
+    if wanted < WHOLE:  # a part is shown, not recorded
+        counts = count_cases(wanted, chosen)
+        print(f"seed {chosen}: {counts}")
+        return min(1, counts["hangs"] + counts["tracebacks"])
+    journal = Journal("fuzz_files", chosen, str(wanted))
+    first = {str(start): start for start in range(0, wanted, PART)}
+    for part in journal.left(first):  # seeds 1000 * SEED, 1000 * SEED + 1, ..
+        journal.add(part, count_cases(min(PART, wanted - first[part]), 1000 * chosen + first[part] // PART))
+    held = record("fuzz_files", journal.total(), chosen)
+    journal.close()
+    return 0 if held else 1
+
+
 if __name__ == "__main__":
-    wanted, chosen = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((1, 2000), (2, 0)))
-    result = run(wanted, chosen)
-    print(f"seed {chosen}: {dict(result.counts.most_common())}, slowest {result.slowest:.2f} s")
-    for what, example in result.wrong.items():
-        print(f"{what}: {example}")
-    sys.exit(bool(result.wrong))
+    sys.exit(main())

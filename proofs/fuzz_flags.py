@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -30,9 +29,11 @@ from descend.errors import Mistake
 from descend.tuning.space import list_leaves
 from descend.verbs.flags import parse
 from descend.verbs.train import TrainFlags
+from proofs.journal import Journal
+from proofs.reliability import record
 from proofs.tiny import shrink_flags, write_files
 
-LIMIT = 20  # seconds that a case may take
+LIMIT = 60  # seconds that a case may take
 MEMORY = 12 * 2**30  # bytes of address space, so that a size that slips through fails here and not on the machine
 NUMBERS = """
     0 -0 1 -1 2 3 7 8 16 64 100 1000 65536 1000000 1000000000 1000000000000000000 0.0 -0.0 0.5 1.0 -1.0 1e-3 1e-12
@@ -42,6 +43,7 @@ LONG = ("9" * 400, "9" * 5000, f"0.{'0' * 400}1", "a" * 300)
 WORDS = """
     a min loss max accuracy auto on off cover none \u00e9 \U0001f4a9 - -- --steps ../.. /dev/null ' " [1] {} %s {x} . *
 """
+CASES, RUNS, PART = 5000, 300, 50  # of a whole proof; a part of it that is not done again after an interruption
 BLANKS = ("", " ", "\t", "min loss", "max accuracy", "a b", "\x1b[31m")
 
 Case = tuple[str, tuple[str, ...]]
@@ -121,7 +123,8 @@ def judge(call: Callable[[], str]) -> Outcome:
             raise
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
-        return Outcome("fault", f"{type(error).__name__} in {place}: {' '.join(str(error).split())[:200]}")
+        kind = "hang" if isinstance(error, TooLong) else "fault"
+        return Outcome(kind, f"{type(error).__name__} in {place}: {' '.join(str(error).split())[:200]}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     if "\n" in said or "Traceback" in said:
@@ -160,26 +163,43 @@ def draw_cases(count: int, seed: int) -> list[Case]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    counts: Counter[str] = Counter()
+    journal = Journal("fuzz_flags", asked.seed, f"{asked.cases} {asked.runs}")
+    cases = draw_cases(asked.cases + asked.runs, asked.seed)
+    first = {str(start): start for start in range(0, len(cases), PART)}
+    for part in journal.left(first):
+        numbers = range(first[part], min(first[part] + PART, len(cases)))
+        journal.add(part, try_cases({n: cases[n] for n in numbers}, asked.cases))
+    counts = journal.total()
+    journal.close()
+    if asked.cases < CASES or asked.runs < RUNS:  # a part is shown, not recorded
+        print(f"seed {asked.seed}: {dict(counts)}")
+        return int(counts["tracebacks"] + counts["hangs"] > 0)
+    return 0 if record("fuzz_flags", counts, asked.seed) else 1
+
+
+def try_cases(cases: dict[int, Case], parsed: int) -> dict[str, int]:
+    """Cases by their numbers: those from `parsed` on are trained; what went wrong is printed."""
+    kinds = ("cases", "parsed", "trained", "accepted", "refused in one line", "help", "tracebacks", "hangs")
+    counts = dict.fromkeys(kinds, 0)
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder) / "files")
-        for number, case in enumerate(draw_cases(asked.cases + asked.runs, asked.seed)):
-            train = number >= asked.cases
-            began = time.perf_counter()
+        for number, case in cases.items():
+            train, began = number >= parsed, time.perf_counter()
             found = train_case(case, files, Path(folder) / f"run-{number}") if train else check_case(case)
-            seconds = time.perf_counter() - began
-            kind = f"{'trained' if train else 'parsed'}: {found.kind}"
-            counts[kind] += 1
-            if found.kind == "fault":
-                typed = " ".join(map(repr, case[1]))[:200]
+            kind = {"refused": "refused in one line", "fault": "tracebacks", "hang": "hangs"}.get(
+                found.kind, found.kind
+            )
+            for name in ("cases", "trained" if train else "parsed", kind):
+                counts[name] += 1
+            if found.kind in ("fault", "hang"):
+                typed, seconds = " ".join(map(repr, case[1]))[:200], time.perf_counter() - began
                 print(f"{seconds:5.1f} s  {case[0]} {typed}\n    {found.said}", file=sys.stderr, flush=True)
-    print(f"seed {asked.seed}: " + ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items())))
-    return int(any(kind.endswith("fault") for kind in counts))
+    return counts
 
 
 if __name__ == "__main__":

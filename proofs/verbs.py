@@ -2,7 +2,7 @@
 
 A call is right when it ends with 0; a verb that does not fit the kind of model may end with 2 and one line that begins
 with "descend: ". Anything else is a fault: a traceback, several lines, another code. Counts are printed, with the
-exhibits that could not be shown; the exit code is 1 when there is a fault.
+exhibits that could not be shown; the exit code is 1 when there is a fault. A run over all recipes is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,8 @@ import torch
 
 from descend import recipes
 from descend.cli import VERBS, main
+from proofs.journal import Journal
+from proofs.reliability import record
 from proofs.tiny import shrink_flags, write_files
 
 
@@ -132,14 +134,16 @@ def list_verbs() -> list[str]:
     return [verb.name for group in VERBS.values() for verb in group]
 
 
-def prove(names: list[str], folder: Path) -> int:
-    """Try every verb on every recipe, print faults as they come and the counts at the end."""
+def prove(names: Iterable[str], folder: Path, add: Callable[[str, dict[str, int]], None]) -> None:
+    """Try every verb on every recipe, print faults as they come; what was counted of a recipe is added."""
     torch.set_num_threads(1)
-    files, counts, began = write_files(folder / "files"), Counter[str](), time.perf_counter()
+    files = write_files(folder / "files")
     for name in names:
         found = try_verbs(Tiny(name, files, folder))
         every = [outcome for outcomes in found.values() for outcome in outcomes]
-        counts.update(outcome.kind for outcome in every)
+        kinds, missing = Counter(outcome.kind for outcome in every), list_missing(folder / name)
+        counts = {"calls": len(every), "recipes": 1, "done": kinds["done"], "refused in one line": kinds["one line"]}
+        add(name, {**counts, "wrong": kinds["fault"], "exhibits not shown": len(missing)})
         faults = [outcome for outcome in every if outcome.fault]
         slow = max(every, key=lambda outcome: outcome.seconds)
         print(
@@ -149,16 +153,28 @@ def prove(names: list[str], folder: Path) -> int:
         )
         for outcome in faults:
             print(f"  {' '.join(outcome.args[:2])} ..: {outcome.fault}", flush=True)
-        for reason in list_missing(folder / name):
+        for reason in missing:
             print(f"  not shown: {reason}", flush=True)
-    total = ", ".join(f"{counts[kind]} {kind}" for kind in ("done", "one line", "fault"))
-    print(
-        f"{len(OF_A_RECIPE)} verbs x {len(names)} recipes, {counts.total()} calls: {total}; "
-        f"{time.perf_counter() - began:.0f} s"
-    )
-    return min(1, counts["fault"])
+
+
+def prove_part(names: list[str]) -> int:
+    """Some recipes: shown, not recorded."""
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        prove(names, Path(scratch), lambda name, found: counts.update(found))
+    print(dict(counts))
+    return min(1, counts["wrong"])
+
+
+def prove_all() -> int:
+    """All recipes, and the record."""
+    journal = Journal("verbs", 0)
+    with tempfile.TemporaryDirectory() as scratch:
+        prove(journal.left(recipes.names()), Path(scratch), journal.add)
+    held = record("verbs", {**journal.total(), "verbs": len(OF_A_RECIPE)}, 0)
+    journal.close()
+    return 0 if held else 1
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        sys.exit(prove(sys.argv[1:] or recipes.names(), Path(scratch)))
+    sys.exit(prove_part(sys.argv[1:]) if sys.argv[1:] else prove_all())

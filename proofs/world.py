@@ -30,6 +30,7 @@ from descend.engine.run import Run
 from descend.kinds.recipe import Recipe
 from descend.verbs.flags import parse
 from descend.verbs.train import TrainFlags
+from proofs.journal import Journal
 from proofs.reliability import record
 from proofs.tiny import shrink_flags, write_files
 from proofs.verbs import call
@@ -41,7 +42,8 @@ STEPS = 3
 LONGEST = 300  # seconds of one case
 CLOSE = 1e-3  # of a loss in float32 after steps of Adam, which magnify rounding where a gradient is almost 0
 MODES = ("ddp", "fsdp")
-THROUGH_TORCHRUN = ("clip-scenes", "gpt2-pydoc")
+THROUGH_TORCHRUN = {"clip-scenes": "ddp", "gpt2-pydoc": "fsdp"}
+PART = 8  # recipes that are tried together, and not again after an interruption
 
 
 def flags_of(name: str, files: Path, mode: str, seed: int) -> list[str]:
@@ -160,7 +162,8 @@ def judge(names: list[str], place: Path, seed: int) -> Counter[str]:
             kind, said = judge_case(told, reason, other)
             counts.update([kind, "cases", *(["resumed equal"] if kind in ("as one process", "drawn by part") else [])])
             print(f"{name} {mode}: {kind} {said}", flush=True)
-    for name, mode in zip(sorted(set(names) & set(THROUGH_TORCHRUN)), MODES, strict=False):
+    for name in sorted(set(names) & set(THROUGH_TORCHRUN)):
+        mode = THROUGH_TORCHRUN[name]
         wrong = try_torchrun(name, place, mode, seed)
         counts.update(["through torchrun", *(["failed"] if wrong else [])])
         print(f"{name} {mode} through torchrun: {wrong or 'done'}", flush=True)
@@ -184,13 +187,24 @@ def prove() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the runs' own")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory(prefix="world-") as place:
-        write_files(Path(place) / "files")
-        counts = judge(options.recipes or recipes.names(), Path(place), options.seed)
     if options.recipes:  # a part is shown, not recorded
+        counts = judge_aside(options.recipes, options.seed)
         print(dict(counts))
         return min(1, counts["different"] + counts["failed"])
-    return 0 if record("world", counts, options.seed) else 1
+    names, journal = recipes.names(), Journal("world", options.seed)
+    parts = {names[start]: names[start : start + PART] for start in range(0, len(names), PART)}
+    for part in journal.left(parts):
+        journal.add(part, judge_aside(parts[part], options.seed))
+    held = record("world", journal.total(), options.seed)
+    journal.close()
+    return 0 if held else 1
+
+
+def judge_aside(names: list[str], seed: int) -> Counter[str]:
+    """Some recipes, in a folder that is then removed."""
+    with tempfile.TemporaryDirectory(prefix="world-") as place:
+        write_files(Path(place) / "files")
+        return judge(names, Path(place), seed)
 
 
 if __name__ == "__main__":
