@@ -5,6 +5,7 @@
     Task     what a batch means: `moves` to learn from it, `score` to judge it
     Stream   which batch comes next, and where it stands
     Exhibit  one thing to look at in a report
+    Wish     what is asked of a model that makes new examples, and Chance, the random numbers that it makes them of
 
 A step may be split into micro-batches and among processes. What it minimises does not change by that:
 
@@ -210,3 +211,45 @@ class AnswersSource(Protocol):
     def encode(self, source: Tensor, mask: Tensor) -> Any: ...
 
     def decoder(self, source: Tensor, mask: Tensor) -> Any: ...
+
+
+class Chance(Protocol):
+    """The random numbers of `count` new examples. Each example has its own, so that one of a batch can be made again,
+    alone or in another batch; two calls give different numbers."""
+
+    @property
+    def count(self) -> int: ...
+
+    def normal(self, *shape: int) -> Tensor:
+        """N(0, 1) of this shape for each example: (count, *shape)."""
+        ...
+
+    def uniform(self, *shape: int) -> Tensor:
+        """The same, uniform in 0..1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a model that makes new examples. What is left out is the model's own choice."""
+
+    steps: int = 0
+    """Steps of an iterative sampler."""
+    guidance: float | None = None
+    """γ: how much the condition counts; 1 is the conditional model itself."""
+    method: str = ""
+    """The name of the sampler: ddpm, ddim, .."""
+    classes: Tensor | None = None
+    """The class of each example (count)."""
+    prompts: tuple[str, ...] = ()
+    """A text for each example (count)."""
+
+
+@runtime_checkable
+class Generates(Protocol):
+    """A model that makes new examples, as standardized as those that it learned from."""
+
+    offers: frozenset[str]
+    """Which of the fields of a wish it understands."""
+
+    def generate(self, chance: Chance, wish: Wish) -> Tensor: ...

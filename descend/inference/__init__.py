@@ -51,6 +51,7 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         checkpoint: best, last or a step.
         labels: for a CLIP: the classes to choose from.
     """
+    from descend.contracts import Generates
     from descend.data.images.labelled import PREPROCESSOR
     from descend.data.tables.columns import FILE as COLUMNS
     from descend.inference import (
@@ -66,13 +67,14 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
     )
     from descend.inference.image_classifier import choose_among
     from descend.models.clip import Joint
-    from descend.models.gan import Generator
 
     trained = load_trained(run, checkpoint)
     if isinstance(trained.model, Joint):
         return choose_among(trained, labels)
     if labels:
         raise Mistake(f"--labels are for a CLIP, but {run} holds a {trained.kind}, which has its own")
+    if isinstance(trained.model, Generates):
+        return sampler.Sampler.read(trained)
     if (trained.folder / COLUMNS).exists():
         return table_predictor.TablePredictor.read(trained)
     if (trained.folder / PREPROCESSOR).exists():
@@ -89,8 +91,6 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         return writer.Writer.read(trained)
     if player.plays(trained):
         return player.Player.read(trained, run)
-    if isinstance(trained.model, Generator):
-        return sampler.Sampler.read(trained)
     if encoder.encodes_texts(trained) or encoder.encodes_images(trained):
         raise Mistake(f"{run} holds a {trained.kind}, which gives vectors; use: descend embed {run}")
     raise Mistake(f"{run} holds a {trained.kind}; no verb supports that kind of model yet")

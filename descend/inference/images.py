@@ -43,12 +43,6 @@ class ImageModel:
         forward = forward or self.trained.model
         return [forward(part.to(self.trained.device)) for part in x.split(BATCH)]
 
-    def restore_pixels(self, x: Tensor) -> Tensor:
-        """Standardized images back to pixels in 0..1, red first."""
-        mean, std = (torch.tensor(v)[:, None, None] for v in (self.prepare.mean, self.prepare.std))
-        pixels = (x * std + mean).clamp(0, 1)
-        return pixels.flip(1) if self.prepare.order == "bgr" else pixels
-
     def name_classes(self, classes: int) -> tuple[str, ...]:
         """From the preprocessing, else from the model's config, else numbers."""
         names: tuple[str, ...] = self.prepare.labels

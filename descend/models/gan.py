@@ -17,6 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from descend.contracts import Chance, Wish
 from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -38,6 +39,7 @@ class Generator(Pretrained):
     """noise (b, latent) -> points (b, outputs)"""
 
     Config = GANConfig
+    offers: frozenset[str] = frozenset()
 
     def __init__(self, config: GANConfig):
         super().__init__()
@@ -49,6 +51,10 @@ class Generator(Pretrained):
         for layer in self.hidden:
             z = layer(z).relu()
         return self.out(z)
+
+    def generate(self, chance: Chance, wish: Wish) -> Tensor:
+        """New points."""
+        return self(chance.normal(self.config.latent))
 
 
 class Discriminator(nn.Module):

@@ -6,29 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from descend.errors import Mistake
 from descend.inference.detector import Detector
 from descend.inference.image_classifier import ImageClassifier
 from descend.inference.segmenter import Segmenter
 from descend.interpret.overlay import overlay_heat
 from descend.report.overlay import make_palette, overlay_mask
+from descend.report.sheet import Row, to_bytes
 from descend.views.images import find_heat
 from descend.views.localisation import FOUND, draw_boxes
 
-SMALLEST = 160  # pixels of an image's side in the file
 HEATED = 16  # images whose heat is computed together
-
-Row = list[np.ndarray]
-"""Images (h, w, 3) of 0..255, side by side."""
 
 
 def draw_predictions(answerer: ImageClassifier | Segmenter | Detector, paths: list[Path]) -> list[Row]:
     """A row for each image file: the image, and the same with what the model says of it."""
     x = answerer.images.read_images(paths)
-    pixels = answerer.images.restore_pixels(x)
+    pixels = answerer.images.prepare.restore(x)
     if isinstance(answerer, Detector):
         boxes = answerer.find_boxes(x)[1]
         return [[to_bytes(p), to_bytes(o)] for p, o in zip(pixels, draw_boxes(pixels, boxes, FOUND), strict=True)]
@@ -55,28 +50,3 @@ def draw_masks(pixels: Tensor, masks: Tensor, classes: int) -> list[Row]:
         [to_bytes(p), (overlay_mask(p.numpy(), mask.numpy(), colours) * 255).round().astype(np.uint8)]
         for p, mask in zip(cut, masks, strict=True)
     ]
-
-
-def to_bytes(x: Tensor) -> np.ndarray:
-    """(c, h, w) in 0..1 -> (h, w, 3) of 0..255"""
-    return (x.expand(3, -1, -1) * 255).round().to(torch.uint8).movedim(0, -1).numpy()
-
-
-def check_png(path: Path, flag: str) -> None:
-    """Before anything is computed."""
-    if path.suffix.lower() != ".png":
-        raise Mistake(f"{flag} {path}: give a file that ends in .png")
-    if not path.parent.is_dir():
-        raise Mistake(f"{flag} {path}: the folder {path.parent} does not exist")
-
-
-def write_png(path: Path, rows: list[Row], flag: str) -> None:
-    """All rows in one image, small ones enlarged."""
-    from PIL import Image
-
-    sheet = np.concatenate([np.concatenate(row, axis=1) for row in rows], axis=0)
-    times = max(1, -(-SMALLEST // min(rows[0][0].shape[:2])))
-    try:
-        Image.fromarray(sheet.repeat(times, axis=0).repeat(times, axis=1)).save(path)
-    except OSError as error:
-        raise Mistake(f"{flag} {path} cannot be written: {error.strerror or error}") from None

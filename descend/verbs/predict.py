@@ -98,7 +98,8 @@ def ask(
     if out:
         check_out(Path(out), replace)
     if heat:
-        from descend.report.predictions import check_png, draw_predictions, write_png
+        from descend.report.predictions import draw_predictions
+        from descend.report.sheet import check_png, write_png
 
         check_png(Path(heat), "--heat")
     found = answerer.predict(given)

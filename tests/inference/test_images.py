@@ -71,7 +71,7 @@ def test_files_and_their_pixels_have_the_same_answers(classifier: Path, tmp_path
 
 def test_standardized_images_come_back_as_pixels(classifier: Path) -> None:
     images = ImageModel.read(load_trained(classifier))
-    close(images.restore_pixels(images.read_images(pixels(2))), pixels(2))
+    close(images.prepare.restore(images.read_images(pixels(2))), pixels(2))
 
 
 def test_masks_and_the_shares_of_their_classes(tmp_path: Path) -> None:

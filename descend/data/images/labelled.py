@@ -153,6 +153,12 @@ class Preprocessing:
         mean, std = (x.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
         return ((x.flip(1) if self.order == "bgr" else x) - mean) / std
 
+    def restore(self, x: Tensor) -> Tensor:
+        """Standardized images back to pixels in 0..1, red first."""
+        mean, std = (x.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
+        pixels = (x * std + mean).clamp(0, 1)
+        return pixels.flip(1) if self.order == "bgr" else pixels
+
     def files(self, paths: Sequence[str | Path], workers: int = 1) -> Tensor:
         """Image files as the model sees them; the very numbers that training on these files gave."""
         return self.standardize(decode_all(paths, self.image[0], self.frame, workers).float() / 255)

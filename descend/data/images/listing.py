@@ -57,6 +57,19 @@ def image_folder(path: str | Path, valid: float, test: float) -> Listing:
     return Listing(root, paths, y, labels, _split(y, {}, valid, test), sum(len(found[k][1]) for k in labels))
 
 
+def any_folder(path: str | Path, valid: float, test: float) -> Listing:
+    """As `image_folder`; a folder without two class folders, or with images beside them, is one class of images."""
+    root = Path(path)
+    folders, loose = list_folders(root), [p for p in list_entries(root) if p.suffix.lower() in SUFFIXES]
+    if len(folders) > 1 and not loose:
+        return image_folder(root, valid, test)
+    paths, others = list_image_files(root)
+    if not paths:
+        raise Mistake(f"{root} holds no images; give a folder with files that end in {', '.join(sorted(SUFFIXES))}")
+    y = torch.zeros(len(paths), dtype=torch.long)
+    return Listing(root, paths, y, ("image",), _split(y, {}, valid, test), len(others))
+
+
 def _in_parts(root: Path, folders: list[Path], parts: dict[str, Path], valid: float, test: float) -> Listing:
     if len(parts) != len(folders):
         odd = next(f.name for f in folders if f not in parts.values())

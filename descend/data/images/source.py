@@ -11,6 +11,7 @@ its own (`stream`). The test part never helps to choose anything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from descend.data.images.frame import Frame
 from descend.data.images.idx_folder import idx_folder, is_idx_folder
 from descend.data.images.labelled import Images, Splits, check_shares, split_by_class
 from descend.data.images.lazy import Bytes, Files
-from descend.data.images.listing import Listing, image_folder, manifest_listing
+from descend.data.images.listing import Listing, any_folder, image_folder, manifest_listing
 from descend.data.images.manifest import is_manifest
 from descend.data.images.presets import Amounts, augmentation
 from descend.data.images.warp import Warp
@@ -82,7 +83,12 @@ class ImageSource:
     def read(self) -> Splits:
         """The three parts."""
         check_shares(self.valid, self.test)
-        return self.at_path(Path(self.path)) if self.path else self.load_embedded()
+        return self.at_path(Path(self.path), image_folder) if self.path else self.load_embedded()
+
+    def read_unlabelled(self) -> Splits:
+        """The three parts, for what needs no classes: a folder may also hold images that lie in no class folder."""
+        check_shares(self.valid, self.test)
+        return self.at_path(Path(self.path), any_folder) if self.path else self.load_embedded()
 
     def load_embedded(self) -> Splits:
         """Scenes of one object each; the class is its shape."""
@@ -96,8 +102,8 @@ class ImageSource:
         """Where the images come from, for people."""
         return self.path or "generated scenes, by shape"
 
-    def at_path(self, path: Path) -> Splits:
-        """What lies there."""
+    def at_path(self, path: Path, list_folder: Callable[[Path, float, float], Listing]) -> Splits:
+        """What lies there; `list_folder` says how the images of a folder belong together."""
         if not is_folder(path):
             check_file(path)
             if is_manifest(path):
@@ -113,7 +119,7 @@ class ImageSource:
             return cifar.cifar_folder(path, self.valid, self.test).resize(self.size)
         if manifest:
             return self.of_files(manifest_listing(manifest, self.valid, self.test, self.group))
-        return self.of_files(image_folder(path, self.valid, self.test))
+        return self.of_files(list_folder(path, self.valid, self.test))
 
     def of_files(self, listing: Listing) -> Splits:
         """Every file is checked; then all are decoded, or left to be decoded batch by batch."""

@@ -13,20 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from descend.data.streams.batches import is_ragged, join_batches, slice_examples, take_examples
 from descend.errors import Mistake
+from descend.seeds import generator as generator
 
 POOL = 16384  # draws made at once by `Drawn`; not the batch size, so that a stream does not depend on how it is cut
-
-
-def generator(*key: int) -> torch.Generator:
-    """Random numbers that belong to a key such as (seed, epoch). (SeedSequence mixes, so near keys do not resemble.)"""
-    mixed = np.random.SeedSequence([k % 2**64 for k in key]).generate_state(1, np.uint64)[0]
-    return torch.Generator().manual_seed(int(mixed))
 
 
 def check_labels(y: Tensor, classes: int, where: str) -> None:

@@ -288,3 +288,20 @@ def test_files_go_through_as_in_training(tmp_path: Path) -> None:
     assert (prepare.edges, prepare.image) == ((16,), (3, 16, 16))
     names = [tmp_path / parts.names[i] for i in parts.valid.ids.tolist()]
     assert torch.equal(prepare.files(names), prepare.standardize(parts.valid.x[:]))
+
+
+def test_images_without_classes(tmp_path: Path) -> None:
+    save_all = folder(tmp_path / "sorted", each=10)
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for i, path in enumerate(sorted(save_all.rglob("*.png"))):
+        (flat / f"{i}.png").write_bytes(path.read_bytes())
+    found = read(flat).read_unlabelled()
+    assert found.labels == ("image",)
+    assert [len(part.y) for part in (found.train, found.valid, found.test)] == [18, 6, 6]
+    with pytest.raises(Mistake, match="lies in no class folder"):
+        read(flat).read()
+    assert read(save_all).read_unlabelled().labels == CLASSES
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Mistake, match="holds no images; give a folder with files that end in"):
+        read(tmp_path / "empty").read_unlabelled()
