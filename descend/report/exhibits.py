@@ -9,6 +9,7 @@ import numpy as np
 
 from descend.report.attention import draw_heads, shade_tokens
 from descend.report.calibration import draw_reliability
+from descend.report.field import draw_plane
 from descend.report.overlay import draw_masks
 from descend.report.plane import draw_fit, draw_regions
 from descend.report.words import draw_words
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 DOTS = 2000  # points of a cloud that are drawn
 ROW, GAP = 976, 12  # pixels of a card, and between two images
-HALF = ("confusion", "points", "heatmap", "table", "regions", "against", "reliability")  # two stand side by side
+HALF = ("confusion", "points", "heatmap", "table", "regions", "plane", "against", "reliability")  # two in a row
 
 
 def make_section(exhibit: Exhibit) -> Html:
@@ -141,6 +142,7 @@ KINDS: dict[str, Callable[[Any], Html]] = {
     "heatmap": draw_matrix,
     "table": draw_table,
     "regions": draw_regions,
+    "plane": draw_plane,
     "against": draw_fit,
     "reliability": draw_reliability,
     "words": draw_words,

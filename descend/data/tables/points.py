@@ -1,0 +1,36 @@
+"""Points of the user's own: two columns of numbers in a .csv or .tsv file, with or without a line of names."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from descend.data.reading import read_rows, show
+from descend.errors import Mistake
+
+
+def read_points(path: str | Path) -> Tensor:
+    """The points of a file (n, 2), in float64."""
+    separator = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+    points: list[list[float]] = []
+    for line, fields in read_rows(path, separator):
+        where = f"{show(path)}, line {line}"
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != 2:
+            raise Mistake(f"{where}: {len(fields)} columns; points in the plane need 2")
+        try:
+            pair = [float(field) for field in fields]
+        except ValueError:
+            if not points and line == 1:  # the names of the columns
+                continue
+            raise Mistake(f"{where}: {' '.join(fields)!r} are not 2 numbers; correct or remove the line") from None
+        if not all(map(math.isfinite, pair)):
+            raise Mistake(f"{where}: {' '.join(fields)} is not finite; correct or remove the line")
+        points.append(pair)
+    if not points:
+        raise Mistake(f"{show(path)} holds no points; each line is a pair of numbers: 0.25,-1.5")
+    return torch.tensor(points, dtype=torch.float64)
