@@ -23,6 +23,8 @@ class Loop:
     """Largest global gradient norm; 0: no clipping."""
     ema: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and saved; 0: none."""
+    raw: bool = False
+    """Score the weights without the average, too (raw_loss, ..), to see what the average is worth."""
     eval_every: Count = 100
     """Steps between evaluations on the validation data."""
     save_every: Count = 100
@@ -48,6 +50,8 @@ class Loop:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.raw and not self.ema:
+            raise Mistake("--raw compares the average with the weights themselves; give --ema, e.g. 0.999")
         choices = {
             "device": ("auto", "cpu", "cuda", "mps"),
             "precision": ("auto", "float32", "bfloat16"),

@@ -153,11 +153,16 @@ class Training:
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """The validation scores in float32, with the averaged weights if there are any."""
+        """The validation scores in float32, with the averaged weights if there are any; `raw` asks for both."""
+        raw = {f"raw_{name}": value for name, value in self.score_valid().items()} if self.loop.raw else {}
         with self.ema.swap_in() if self.ema else nullcontext():
-            valid = (move_batch(batch, self.device) for batch in self.parts.valid)
-            replica = next(iter(self.replicas.values()))
-            return self.world.agree(replica.evaluate(lambda: score_set(self.task, valid)))
+            return self.score_valid() | raw
+
+    def score_valid(self) -> dict[str, float]:
+        """The validation scores of the weights as they are."""
+        valid = (move_batch(batch, self.device) for batch in self.parts.valid)
+        replica = next(iter(self.replicas.values()))
+        return self.world.agree(replica.evaluate(lambda: score_set(self.task, valid)))
 
     def sum_losses(self, metrics: dict[str, float]) -> float:
         """The loss to show: of the one player, or the sum over all."""

@@ -249,6 +249,18 @@ def test_the_average_follows_its_equation(tmp_path: Path) -> None:
     assert torch.equal(run.parts.model.wte.weight, live)
 
 
+def test_the_weights_without_the_average_are_scored_beside_it(tmp_path: Path) -> None:
+    run = training(small(tmp_path, ema=0.9, raw=True))
+    for _ in range(3):
+        run.advance()
+    scores = run.evaluate()
+    assert scores["raw_loss"] == run.score_valid()["loss"] != scores["loss"]
+    with run.ema.swap_in():
+        assert scores["loss"] == run.score_valid()["loss"]
+    with pytest.raises(Mistake, match="--raw compares the average"):
+        Loop(raw=True)
+
+
 @pytest.mark.system("training-loop", "held-out")
 def test_scores_are_means_over_examples_whatever_the_batches() -> None:
     task, x = Game(), torch.randn(10, 2, generator=torch.Generator().manual_seed(0))
