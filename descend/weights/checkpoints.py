@@ -39,10 +39,11 @@ def checkpoint_names(folder: Path) -> list[str]:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where there is no folder that can be read."""
+    """What is in a folder; nothing where there is none. One that cannot be read is an error: a run whose checkpoints
+    are out of reach must not begin anew."""
     try:
         return list(folder.iterdir())
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import shutil
 import stat
@@ -17,6 +18,7 @@ import torch
 from descend.models.gpt2 import GPT2, TINY
 from descend.native import build
 from descend.native.build import library
+from tests.other_user import AS_ROOT, NOBODY, SOMEBODY, call_as
 
 COMPILER = pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="there is no C++ compiler here")
 
@@ -145,3 +147,28 @@ def own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return os.stat_result((*found[:4], 4711, *found[5:10])) if found.st_ino == stranger else found
 
     monkeypatch.setattr(Path, "stat", look)
+
+
+@AS_ROOT
+def test_code_of_another_user_is_not_loaded(quick: Path) -> None:
+    """Two real users: what root left may be used, what a third one left may not."""
+    for folder in (quick, *quick.parents[:2]):
+        folder.chmod(0o755)
+    (quick / "temporary").chmod(0o1777)
+    kept = quick / "descend"
+    kept.mkdir()
+    made = kept / f"native-build-{hashlib.sha256(b'compiled').hexdigest()[:16]}.so"
+    made.write_bytes(b"compiled")
+    log = quick / "log"
+
+    def load() -> None:
+        print(library())
+
+    assert str(made) in call_as(NOBODY, load, log)[1], "root's"
+    for path in (kept, made):
+        os.chown(path, SOMEBODY, SOMEBODY)
+    _, said = call_as(NOBODY, load, log)
+    assert f"{kept} belongs to another user (number {SOMEBODY}), so no compiled code is kept there" in said
+    assert f"descend-{NOBODY}/native-build-" in said
+    library.cache_clear()
+    assert library().parent == build.private_folder()  # type: ignore[union-attr]

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
+from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.verbs.train import train
+from descend.weights.checkpoints import resolve_checkpoint, step_name
 
 FLAGS = ["--steps", "400", "--save-every", "20", "--eval-every", "200", "--quiet"]
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "--max-restarts", "2"]
@@ -59,6 +61,19 @@ def test_a_killed_process_comes_back_and_the_run_ends_with_the_same_weights(tmp_
     assert "Traceback" not in told
     one, other = (load_file(tmp_path / name / "checkpoints/last/model.safetensors") for name in ("whole", "killed"))
     assert all((one[key] == other[key]).all() for key in one)
+
+
+def test_a_signal_to_torchrun_itself_saves_the_run(tmp_path: Path) -> None:
+    """What a cluster sends. torchrun hands it on, and then ends with a traceback of its own, as it always does."""
+    asked = start(tmp_path / "run", "--steps", "100000", "--save-every", "50")
+    wait_for_checkpoint(tmp_path / "run")
+    asked.terminate()
+    told, errors = asked.communicate(timeout=100)
+    last = Run(tmp_path / "run").lines()[-1]
+    assert last["event"] == "SIGTERM"
+    assert told.count("SIGTERM: saved at step") == 1
+    assert "descend/" not in errors, errors
+    assert resolve_checkpoint(tmp_path / "run", "last").name == step_name(last["step"])
 
 
 def test_a_run_is_continued_only_when_it_is_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
