@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
-from descend.contracts import Batch, Exhibit, Generates, Rule, Stream, Task
+from descend.contracts import Batch, Exhibit, Generates, Stream
 from descend.data.streams.arrays import Drawn, InOrder, Shuffled, generator
 from descend.data.streams.beside import Beside, BesideOnce
 from descend.data.streams.shards import process
@@ -36,12 +36,12 @@ from descend.data.toys.densities import (
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.files import write_json
+from descend.kinds.generate_images import Learner
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.optim.rules import Adam
 from descend.optim.schedules import Cosine
 from descend.ranges import Count, Positive, Range
 from descend.views.densities import fit_box, show_density, show_samples
-from descend.weights.pretrained import Pretrained
 
 VALID, TEST = 1, 2  # keys of the points that are never trained on
 SHARES = (0.8, 0.1)  # of a file's points: for training and for validation
@@ -93,14 +93,6 @@ class Plane:
 def find_entropy(data: Plane) -> float:
     """Of the density that is known, computed once."""
     return entropy(data.density())
-
-
-class Assembled(NamedTuple):
-    """What a family makes of a recipe."""
-
-    task: Task
-    model: Pretrained
-    optims: dict[str, Rule]
 
 
 @dataclass(frozen=True)
@@ -166,7 +158,7 @@ class GeneratePoints(Recipe):
     optim: Any = field(default_factory=Adam)
     schedule: Any = field(default_factory=Cosine)
 
-    def assemble(self, points: PointSplits) -> Assembled:
+    def assemble(self, points: PointSplits) -> Learner:
         """The family's task, model and optimizers; the random seed is set."""
         raise NotImplementedError
 

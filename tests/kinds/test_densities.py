@@ -17,7 +17,8 @@ from descend.contracts import Batch
 from descend.data.toys.densities import entropy
 from descend.engine.loop import Loop
 from descend.errors import Mistake
-from descend.kinds.densities import Assembled, GeneratePoints, Plane, PointSplits
+from descend.kinds.densities import GeneratePoints, Plane, PointSplits
+from descend.kinds.generate_images import Learner
 from descend.models.gan import GANConfig, Generator
 from descend.report.exhibits import make_section
 from descend.tasks.supervise import Supervise
@@ -31,10 +32,10 @@ class Stub(GeneratePoints):
     model: Any = field(default_factory=lambda: GANConfig(width=4, depth=1))
     loop: Loop = field(default_factory=lambda: Loop(batch=8))
 
-    def assemble(self, points: PointSplits) -> Assembled:
+    def assemble(self, points: PointSplits) -> Learner:
         model = Generator(self.model)
         task = Supervise(model, lambda y, x: (y - x).square().mean(1))
-        return Assembled(task, model, {"model": self.optim})
+        return Learner(task, model, {"model": self.optim})
 
 
 @dataclass(frozen=True)
