@@ -143,6 +143,15 @@ def name_way_out(found: Path) -> str:
     return f"Copy the folder again; to take its files as they are, delete {found / CHECKSUMS}"
 
 
+def find_by_class(name: str) -> str:
+    """The file of a class of diffusers, which names its class and no family: UNet2DModel is in unet_2d."""
+
+    def shorten(name: str) -> str:
+        return name.lower().replace("_", "").removesuffix("model")
+
+    return next((file for file in names() if shorten(file) == shorten(name)), name)
+
+
 def _load(folder: Path) -> Pretrained:
     """The model in a folder, by what its config.json says."""
     path = folder / "config.json"
@@ -151,6 +160,7 @@ def _load(folder: Path) -> Pretrained:
         config = own_code.find_own(own, str(path))
         return own_model_class(check_own_config(config)).from_pretrained(folder)
     name = field_or(values, "model_type", str, "", path).replace("-", "_")
+    name = name or find_by_class(field_or(values, "_class_name", str, "", path))
     if name not in names():
         known = ", ".join(names())
         raise Mistake(f"{path}: model_type {name!r} is unknown.{nearest(name, names())} Known: {known}")

@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Any, Literal, TypeVar, get_origin
 
 from descend.errors import Mistake
 from descend.ranges import describe_wrong, format_value, read_hints, shorten
 
 Config = TypeVar("Config")
+Library = Literal["transformers", "diffusers"]
+DIFFUSERS = "0.42.1"
+"""The release of diffusers whose folders are written; it reads its number to know what an older one left out."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class Layout:
     `fields` maps ours to theirs; with several names the first is read and all are written; none: they have our names.
     A field that the file leaves out takes our default, so the dataclass must have the defaults of the published format.
     `fixed` lists settings that this code computes in one way only: another value in the file is refused, never ignored.
+    `library` is whose folder it is: diffusers' files name the class (`_class_name`), those of transformers the family.
     """
 
     architecture: str
@@ -28,7 +32,9 @@ class Layout:
     fixed: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Any] = field(default_factory=dict)  # ours -> a class with `read(values)` and `write()`
     older: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values  # brings an older file up to date
+    newer: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values  # what is written, from our names
     bare_prefix: str = ""  # checkpoints of the bare model leave this prefix out of every key
+    library: Library = "transformers"
 
 
 def config_from_json(config_class: type[Config], layout: Layout, values: dict[str, Any], path: Path) -> Config:
@@ -99,17 +105,15 @@ def freeze_lists(value: Any) -> Any:
 
 
 def config_to_json(config: Any, layout: Layout, model_type: str, dtype: str) -> dict[str, Any]:
-    """The file's values, with the two names by which `load` and transformers find the class."""
-    values: dict[str, Any] = {
-        "architectures": [layout.architecture],
-        "model_type": model_type,
-        "dtype": dtype,
-    }
+    """The file's values, with the names by which `load`, transformers or diffusers find the class."""
+    values: dict[str, Any] = {"architectures": [layout.architecture], "model_type": model_type, "dtype": dtype}
+    if layout.library == "diffusers":
+        values = {"_class_name": layout.architecture, "_diffusers_version": DIFFUSERS}
     for name, theirs in named_fields(type(config), layout).items():
         for key in (theirs,) if isinstance(theirs, str) else theirs:
             value = getattr(config, name)
             values[key] = value.write() if name in layout.parts else value
-    return values | layout.fixed
+    return layout.newer(values | layout.fixed)
 
 
 def named_fields(config_class: type, layout: Layout) -> dict[str, str | tuple[str, ...]]:

@@ -21,7 +21,7 @@ from descend.errors import Mistake
 from descend.files import read_json, write_json
 from descend.own_code import store_name
 from descend.weights.companions import read_companions, write_companions
-from descend.weights.folder import SHARD_BYTES, read_weights, write_weights
+from descend.weights.folder import NAMES, SHARD_BYTES, read_weights, write_weights
 from descend.weights.layout import Layout, config_from_json, config_to_json
 from descend.weights.rules import Rule, same_names
 
@@ -73,10 +73,10 @@ class Pretrained(nn.Module):
         model_type = (own.rpartition(":")[0] or file.__name__).rpartition(".")[2]
         state = self.state_dict() if state is None else state
         dtype = str(next(iter(state.values())).dtype).removeprefix("torch.")
-        written = write_weights(state, _rules(file, state), folder, shard_bytes)
+        written = write_weights(state, _rules(file, state), folder, shard_bytes, NAMES[layout.library])
         values = config_to_json(self.config, layout, model_type, dtype) | ({OWN: own} if own else {})
-        heads = (name for name, c in getattr(file, "ARCHITECTURES", {}).items() if isinstance(self, c))
-        write_json(folder / "config.json", values | {"architectures": [next(heads, layout.architecture)]})
+        heads = [name for name, c in getattr(file, "ARCHITECTURES", {}).items() if isinstance(self, c)]
+        write_json(folder / "config.json", values | ({"architectures": heads[:1]} if heads else {}))
         write_companions(folder, self.companions)
         return written
 
