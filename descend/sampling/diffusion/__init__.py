@@ -1,0 +1,1 @@
+"""Samplers of diffusion models over a callable: they know no network."""
