@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from descend.contracts import Schedule
-from descend.engine import checkpoint
+from descend.engine import checkpoint, snapshots
 from descend.engine.background import copy_state
 from descend.engine.distributed import World
 from descend.engine.faults import NotFinite
@@ -137,6 +137,7 @@ def _restore(training: Training, run: Run, display: Display, watch: Watch | None
     training.load_state_dict(state)
     if training.world.first:
         run.forget_after(step, training.ended)
+        snapshots.forget_after(run.folder, step)
         checkpoint.clean(run.checkpoints)
         checkpoint.point(run.checkpoints, "last", path)
         best = run.checkpoints / step_name(training.best_step)
@@ -210,10 +211,21 @@ def _evaluate(training: Training, run: Run, display: Display, watch: Watch | Non
     improved = training.judge(scores[watched], higher)
     _log(training, run, {"valid": scores})
     display.update(training.step, loss=0.0, rate=rate, valid=scores)
+    _keep_snapshot(training, run, display)
     for warning in watch(training.step, scores) if watch else ():
         _log(training, run, {"event": "warning", **warning})
         display.message(warning["said"])
     return improved
+
+
+def _keep_snapshot(training: Training, run: Run, display: Display) -> None:
+    """Images of this step; whatever keeps them from being made is told, and costs no training."""
+    try:
+        images = training.make_snapshot()
+        if images is not None and training.world.first:
+            snapshots.keep_images(run.folder, training.step, images)
+    except (ArithmeticError, LookupError, Mistake, RuntimeError, TypeError, ValueError) as error:
+        display.message(f"no samples of step {training.step:,}: {str(error).partition(chr(10))[0]}")
 
 
 class Clock:

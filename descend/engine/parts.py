@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import Tensor
+
 from descend.contracts import Batch, Exhibit, Rule, Stream, Task
 from descend.engine.fingerprint import Fingerprint
 from descend.weights.pretrained import Pretrained
@@ -24,5 +26,6 @@ class Parts:
     units_per_batch: int = 1
     facts: dict[str, Any] = field(default_factory=dict)  # data sizes and the like, for plan and report
     save_extra: Callable[[Any], None] | None = None  # files beside the model, e.g. tokenizer.json (given the folder)
+    snapshot: Callable[[], Tensor] | None = None  # images in 0..1 to keep at every evaluation: a generator's samples
     exhibits: Callable[[], list[Exhibit]] | None = None  # what this family deserves in the report
     fingerprint: Fingerprint | None = None  # of the data; None: a resume does not ask whether they are the same

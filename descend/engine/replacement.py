@@ -23,7 +23,11 @@ RECIPE, NEXT = "recipe.json", "replacing.json"
 ASIDE = (".recipe.json.*", ".replacing.json.*", ".metrics.jsonl.*")  # what a crash leaves half written
 EMPTY = ("lock", *ASIDE)  # what a folder may hold in which no run was begun
 WRITTEN = ("metrics.jsonl", "report.html", ".report.html*", *ASIDE)
-INSIDE = {"checkpoints": ("step-*", "last", "best", ".*"), "tensorboard": ("events.out.tfevents.*",)}
+INSIDE = {
+    "checkpoints": ("step-*", "last", "best", ".*"),
+    "samples": ("step-*.png", ".step-*"),
+    "tensorboard": ("events.out.tfevents.*",),
+}
 
 
 def check_place(folder: Path, replace: bool) -> None:

@@ -164,6 +164,19 @@ class Training:
         replica = next(iter(self.replicas.values()))
         return self.world.agree(replica.evaluate(lambda: score_set(self.task, valid)))
 
+    @torch.no_grad()
+    def make_snapshot(self) -> Tensor | None:
+        """The images to keep of this step, made with the averaged weights if there are any."""
+        make = self.parts.snapshot
+        if make is None:
+            return None
+        self.task.eval()
+        try:
+            with self.ema.swap_in() if self.ema else nullcontext():
+                return next(iter(self.replicas.values())).evaluate(make)
+        finally:
+            self.task.train()
+
     def sum_losses(self, metrics: dict[str, float]) -> float:
         """The loss to show: of the one player, or the sum over all."""
         return metrics["loss"] if "loss" in metrics else sum(metrics[f"loss_{player}"] for player in self.optims)

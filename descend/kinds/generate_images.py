@@ -6,7 +6,7 @@ times, dropped conditions). Pixels are brought to −1..1, or to 0..1 where a li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from descend.contracts import Batch, Exhibit, Generates, Rule, Task
+from descend.contracts import Batch, Exhibit, Generates, Rule, Task, Wish
 from descend.data.images.digits import Digits
 from descend.data.images.labelled import Preprocessing, Splits
 from descend.data.images.source import describe_classes
@@ -24,9 +24,11 @@ from descend.engine.parts import Parts
 from descend.kinds.images import ClassifyImages
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch
 from descend.optim.schedules import Cosine
+from descend.sampling.chance import PerExample
 from descend.weights.pretrained import Pretrained
 
 VALID, TEST = 1, 2  # keys of the random numbers that are never trained on
+KEPT = 8  # samples that are kept of each evaluation
 SIGNED, UNIT = (0.5, 0.5), (0.0, 1.0)  # mean and deviation that bring 0..1 to −1..1, or leave it
 
 
@@ -82,6 +84,7 @@ class GenerateImages(Recipe):
                 **describe_batch(loop, batch),
             },
             save_extra=prepare.save,
+            snapshot=make_snapshot(made.model, prepare),
             exhibits=lambda: self.exhibits(made.model, splits, prepare),
         )
 
@@ -126,3 +129,18 @@ class GenerateImages(Recipe):
                 "Nearest training images": lambda: show_nearest(model, splits, prepare, device),
             }
         )
+
+
+def make_snapshot(model: Pretrained, prepare: Preprocessing) -> Callable[[], Tensor] | None:
+    """A few samples, always of the same random numbers; nothing where the model makes none."""
+    if not isinstance(model, Generates):
+        return None
+    offers = model.offers
+
+    def make() -> Tensor:
+        device = next(model.parameters()).device
+        labels = torch.arange(KEPT, device=device) % len(prepare.labels)
+        wish = Wish(classes=labels if "classes" in offers else None)
+        return prepare.restore(model.generate(PerExample(VALID, KEPT, device=device), wish).cpu())
+
+    return make

@@ -24,6 +24,7 @@ from descend.engine.parts import Parts
 from descend.engine.precision import choose_precision, name_precision
 from descend.engine.progress import Progress, Quiet
 from descend.engine.run import Run
+from descend.engine.snapshots import read_film
 from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import to_json
@@ -32,6 +33,7 @@ from descend.report import write_report
 from descend.verbs.announce import announce
 from descend.verbs.held_out import log_scores, score_test
 from descend.views.attempts import name_reason, show_each
+from descend.views.samples import show_progress
 from descend.weights.checkpoints import resolve_checkpoint
 
 
@@ -197,4 +199,5 @@ def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:
         with torch.no_grad():
             return make()
 
-    return show_each({"Exhibits": show})
+    kept = {"Samples over training": lambda: show_progress(read_film(run.folder))} if parts.snapshot else {}
+    return show_each({"Exhibits": show, **kept})

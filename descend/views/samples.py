@@ -7,6 +7,8 @@ A generator that has memorised its data gives samples whose nearest training ima
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -28,6 +30,12 @@ def show_samples(model: Generates, prepare: Preprocessing, device: torch.device)
     x = model.generate(PerExample(SEED, DRAWN, device=device), Wish(classes=classes))
     content = {"images": channels_last(prepare.restore(x.cpu())), "captions": captions}
     return Exhibit("images", "Samples", content, f"Drawn with seed {SEED}: descend sample RUN -n {DRAWN}")
+
+
+def show_progress(kept: Mapping[int, Tensor]) -> Exhibit:
+    """Step -> the samples of that step: from the first to the last that were kept."""
+    content = {"rows": channels_last(torch.stack(list(kept.values()))), "captions": [f"step {n:,}" for n in kept]}
+    return Exhibit("sheet", "Samples over training", content, "The same random numbers at every step.")
 
 
 def show_nearest(model: Generates, splits: Splits, prepare: Preprocessing, device: torch.device) -> Exhibit:
