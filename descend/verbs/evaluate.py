@@ -16,7 +16,7 @@ from descend.kinds.saved import read_saved
 from descend.models import load
 from descend.own_code import use_code
 from descend.verbs.held_out import log_scores_if_possible, score_test
-from descend.verbs.start import build_parts
+from descend.verbs.start import build_parts, take_weights
 from descend.weights.checkpoints import resolve_checkpoint
 
 
@@ -53,7 +53,7 @@ def evaluate(run: str | Path, checkpoint: str | int = "best", data: str | Path =
         torch.set_num_threads(saved.threads)
         return scores | {"data": str(data), "new": score_set(judged.task, judged.batches)}
     parts = build_parts(recipe)
-    parts.model.load_state_dict(load(folder).state_dict())
+    take_weights(parts, folder)
     torch.set_num_threads(saved.threads)
     scores["valid"] = score_set(parts.task, parts.valid)
     tested = score_test(found, recipe, parts.task, folder)

@@ -25,6 +25,7 @@ from descend.engine.precision import choose_precision, name_precision
 from descend.engine.progress import Progress, Quiet
 from descend.engine.run import Run
 from descend.engine.snapshots import read_film
+from descend.errors import Mistake
 from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import to_json
@@ -179,12 +180,23 @@ def judge_best(recipe: Recipe, parts: Parts, run: Run) -> None:
     """Score the best checkpoint on the held-out test data; what goes wrong is told in the report."""
     try:
         folder = resolve_checkpoint(run.folder, "best")
-        parts.model.load_state_dict(load(folder).state_dict())
+        take_weights(parts, folder)
         line = score_test(run, recipe, parts.task, folder).line
     except Exception as error:
         said = f"the test data could not be scored: {name_reason(error)}"
         line = {"step": max((line["step"] for line in run.lines()), default=0), "event": "warning", "said": said}
     log_scores(run, line)
+
+
+def take_weights(parts: Parts, folder: Path) -> None:
+    """The weights of a checkpoint into the model that the recipe makes."""
+    try:
+        parts.model.load_state_dict(load(folder).state_dict())
+    except RuntimeError as error:
+        found = " ".join(str(error).partition("\n")[2].split())[:200]
+        raise Mistake(
+            f"{folder} does not hold the weights of the model that its run's recipe.json says: {found}"
+        ) from None
 
 
 def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:
@@ -194,7 +206,7 @@ def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:
         return []
 
     def show() -> list[Exhibit]:
-        parts.model.load_state_dict(load(run.folder).state_dict())
+        take_weights(parts, run.folder)
         parts.task.eval()
         with torch.no_grad():
             return make()

@@ -50,6 +50,17 @@ def test_a_damaged_line_of_metrics_stops_no_resume(subjects: dict[str, Subject],
     assert [line["step"] for line in found if "loss" in line] == [1, 2, 3, 4]
 
 
+def test_a_recipe_of_other_sizes_than_the_weights_is_told(subjects: dict[str, Subject], tmp_path: Path) -> None:
+    run = Path(shutil.copytree(subjects["table"].folder, tmp_path / "run", symlinks=True))
+    path = run / "recipe.json"
+    recipe = json.loads(path.read_text())
+    recipe["values"]["model"]["hidden"] = [5, 5, 5]
+    path.write_text(json.dumps(recipe))
+    outcome = call(f"evaluate {run}")
+    assert outcome.kind == "refused", outcome
+    assert "does not hold the weights of the model that its run's recipe.json says: Missing key" in outcome.said
+
+
 def test_an_intact_folder_is_accepted_by_every_verb(subjects: dict[str, Subject], tmp_path: Path) -> None:
     """Without this, refusing everything would pass."""
     for subject in subjects.values():
