@@ -135,7 +135,8 @@ TINY = UNet2DConfig(
 
 
 def TINY_INPUT() -> tuple[Tensor, Tensor, Tensor]:
-    return torch.randn(5, 1, 8, 8), torch.tensor([0, 3, 9, 500, 999]), torch.arange(5)
+    x = torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    return x, torch.tensor([0, 3, 9, 500, 999]), torch.arange(5)
 
 
 LAYOUT = Layout(

@@ -139,7 +139,8 @@ TINY = UNet2DConditionConfig(
 
 
 def TINY_INPUT() -> tuple[Tensor, Tensor, Tensor]:
-    return torch.randn(2, 2, 8, 8), torch.tensor([3, 700]), torch.randn(2, 5, 6)
+    random = torch.Generator().manual_seed(0)
+    return torch.randn(2, 2, 8, 8, generator=random), torch.tensor([3, 700]), torch.randn(2, 5, 6, generator=random)
 
 
 LAYOUT = Layout(
