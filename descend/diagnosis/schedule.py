@@ -55,6 +55,6 @@ def detect_long_average(signs: Signs) -> Finding | None:
         "average-too-long",
         "warning",
         f"--ema {beta:g} averages the weights over about {length:.0f} steps, the run has {signs.steps}",
-        "θ̄ ← β θ̄ + (1 − β) θ: β^T of the average is from the beginning, and 1 / (1 − β) steps fade it out",
+        "θ̄ ← θ̄ + w_t (θ − θ̄), w_t = max(1 − β, 9 / (t + 8)): β has no effect before step 9 / (1 − β) − 8",
         f"--ema {fitting:.2g}, or --steps {round(length / AVERAGED)}",
     )

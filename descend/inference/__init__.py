@@ -101,6 +101,7 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
     import torch
     from torch import Tensor
 
+    from descend.data.images.labelled import PREPROCESSOR
     from descend.inference.detector import Detector
     from descend.inference.image_classifier import ImageClassifier
     from descend.inference.images import ImageModel
@@ -110,7 +111,13 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
     if trained.kind.endswith("ForMaskedImageModeling"):
         raise Mistake(f"{trained.folder} holds a {trained.kind}, which fills in hidden patches and classifies nothing")
     images = ImageModel.read(trained)
-    found: Any = images.run(torch.zeros(1, *images.prepare.image))[0]
+    try:
+        found: Any = images.run(torch.zeros(1, *images.prepare.image))[0]
+    except RuntimeError as error:
+        size, said = "×".join(map(str, images.prepare.image)), str(error).partition("\n")[0]
+        raise Mistake(
+            f"{trained.folder / PREPROCESSOR} says that images are {size}, which the model cannot take: {said}"
+        ) from None
     if isinstance(found, Located):
         return Detector(images, images.name_classes(found.logits.shape[1]))
     if isinstance(found, Tensor) and found.dim() in (2, 4):

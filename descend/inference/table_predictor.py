@@ -64,7 +64,10 @@ class TablePredictor:
     def read(cls, trained: Trained) -> TablePredictor:
         if not isinstance(trained.model, MLP) and not (trained.folder / FILE).exists():
             raise Mistake(f"{trained.folder} holds a {trained.kind}, which was not trained on a table")
-        return cls(trained, Columns.read(trained.folder))
+        columns = Columns.read(trained.folder)
+        if isinstance(trained.model, MLP):
+            check_sizes(trained.model, columns, trained.folder / FILE)
+        return cls(trained, columns)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -102,6 +105,16 @@ class TablePredictor:
     def predict(self, inputs: Sequence[str]) -> list[TableAnswer]:
         """The records of several files: .csv (with any usual separator), .tsv or .jsonl."""
         return [answer for path in inputs for answer in self.answer_records(read_table(Path(path)))]
+
+
+def check_sizes(model: MLP, columns: Columns, path: Path) -> None:
+    """Refuse columns that are not those of the model."""
+    asked, given = model.config.inputs, len(columns.inputs)
+    if asked != given:
+        raise Mistake(f"{path} makes {given} inputs, but the model beside it takes {asked}; copy both from one run")
+    if columns.target.labels and len(columns.target.labels) != model.config.outputs:
+        found = f"{len(columns.target.labels)} classes, but the model beside it has {model.config.outputs}"
+        raise Mistake(f"{path} names {found}; copy both from one run")
 
 
 def read_table(path: Path) -> Records:

@@ -1,6 +1,7 @@
 """A recipe for another number of steps: what is told in steps keeps its share of the run.
 
     T_warm' = T_warm · T'/T        so do periods; a decay by step, e^−λt, gets λ' = λ · T/T'
+    1 / (1 − β') = T'/T / (1 − β)  the steps that the weights are averaged over, in a shorter run
 
 A warmup of 100 steps in a run of 78 would never reach the rate that was chosen. Noam's is left as it is: there the
 warmup sets the highest rate, too. The run is evaluated and saved at least five times.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from descend.engine.loop import Loop
 from descend.kinds.recipe import Recipe
 from descend.optim.schedules import Constant, Cosine, Exponential, Linear, Plateau, Step, WarmRestarts, Warmup
 
@@ -18,10 +20,18 @@ TIMES = 5  # evaluations of a short run
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:
-    """The recipe with another number of steps, its schedule stretched to fit."""
-    often = max(1, min(recipe.loop.eval_every, steps // TIMES))
+    """The recipe with another number of steps, its schedule and the average of its weights stretched to fit."""
+    often, factor = max(1, min(recipe.loop.eval_every, steps // TIMES)), steps / recipe.loop.steps
     loop = replace(recipe.loop, steps=steps, eval_every=often, save_every=min(recipe.loop.save_every, often))
-    return replace(recipe, loop=loop, schedule=stretch(recipe.schedule, steps / recipe.loop.steps))
+    return replace(recipe, loop=shorten_average(loop, factor), schedule=stretch(recipe.schedule, factor))
+
+
+def shorten_average(loop: Loop, factor: float) -> Loop:
+    """With the β for a run that is shorter by this factor: the average is over the same share of it, and at least over
+    one step (β = 0, no average; two, where it is to be compared with the weights). In a longer run it stays."""
+    if factor >= 1 or not loop.ema:
+        return loop
+    return replace(loop, ema=max(0.5 if loop.raw else 0.0, round(1 - (1 - loop.ema) / factor, 6)))
 
 
 def stretch(schedule: Any, factor: float) -> Any:

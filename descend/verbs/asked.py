@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from descend import models, recipes
 from descend.errors import Mistake, nearest
 from descend.kinds.changes import change
-from descend.kinds.length import stretch, with_steps
+from descend.kinds.length import shorten_average, stretch, with_steps
 from descend.kinds.recipe import Recipe
 from descend.own_code import get_named
 from descend.verbs.flags import parse
@@ -55,10 +55,13 @@ def name_flags(args: list[str]) -> list[str]:
 
 
 def fit_schedule(before: Recipe, after: Recipe, given: Any) -> Recipe:
-    """The recipe with its schedule stretched to its number of steps, unless the schedule was given."""
-    if after.loop.steps == before.loop.steps or gives_schedule(given):
+    """The recipe with schedule and average stretched to its number of steps, unless they were given."""
+    factor = after.loop.steps / before.loop.steps
+    if factor == 1:
         return after
-    return replace(after, schedule=stretch(after.schedule, after.loop.steps / before.loop.steps))
+    if not gives_average(given):
+        after = replace(after, loop=shorten_average(after.loop, factor))
+    return after if gives_schedule(given) else replace(after, schedule=stretch(after.schedule, factor))
 
 
 def gives_schedule(given: Any) -> bool:
@@ -66,9 +69,16 @@ def gives_schedule(given: Any) -> bool:
     return any(name.partition(".")[0] == "schedule" for name in given)
 
 
+def gives_average(given: Any) -> bool:
+    """Whether one of these flags is of the average of the weights."""
+    return "ema" in given or "raw" in given
+
+
 def shorten_run(recipe: Recipe, steps: int, given: Any) -> Recipe:
-    """The recipe for the steps that fit into a time; a schedule that was given stays."""
+    """The recipe for the steps that fit into a time; a schedule or an average that was given stays."""
     shorter = with_steps(recipe, steps)
+    if gives_average(given):
+        shorter = replace(shorter, loop=replace(shorter.loop, ema=recipe.loop.ema))
     return replace(shorter, schedule=recipe.schedule) if gives_schedule(given) else shorter
 
 

@@ -74,14 +74,14 @@ def show_help(ask: Callable[..., Any], doc: str) -> None:
 
 
 def list_flags(ask: Callable[..., Any]) -> list[str]:
-    """Every flag, read from the help page."""
+    """Every flag, read from the help page, which may have several columns."""
     page = io.StringIO()
     try:
         with widen_output(), redirect_stdout(page):
             ask(args=["--help"])
     except SystemExit:
         pass
-    return sorted(set(re.findall(r"^\s+(?:-\w, )?(--[\w.-]+)", page.getvalue(), re.MULTILINE)))
+    return sorted(set(re.findall(r"(?<![\w-])--[a-z][\w.-]*\w", page.getvalue())))
 
 
 def condense(report: str, list_known: Callable[[], list[str]]) -> str:

@@ -70,6 +70,8 @@ def make_part(kind: type[Config], values: Any, where: str) -> Config:
         plain = _describe_plain(fields[name], value) if hints[name] is Any else ""
         if wrong := plain or describe_wrong(value, hints[name]):
             raise Mistake(f"{where}: {name} = {shorten(format_value(value))} of {kind.__name__} must be {wrong}")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise Mistake(f"{where}: {name} = {shorten(format_value(value))} of {kind.__name__} is too large")
     try:
         return kind(**values)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

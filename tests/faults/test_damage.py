@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import descend
-from proofs.damage import Subject, call, list_damages, make_subjects, try_damage
+from descend.data.images.labelled import Preprocessing
+from descend.models import make_model
+from descend.models.lenet import LeNetConfig
+from proofs.damage import Subject, call, list_damages, make_subjects, try_damage, write_image
 from proofs.file_damages import DEEP, DIGITS, of_header, of_json
 
 SEED = 0
@@ -87,3 +92,47 @@ def test_the_damages_are_what_they_say(subjects: dict[str, Subject], tmp_path: P
     weights = subjects["table-model"].folder / "model.safetensors"
     assert len(of_header(weights)) > 25
     assert descend.load(weights.parent)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda saved: saved["columns"].pop(0), "makes 12 inputs, but the model beside it takes 13"),
+        (lambda saved: saved["columns"][0].update(std=10**30), "is too large"),
+        (lambda saved: saved["target"]["labels"].pop(), "names 2 classes, but the model beside it has 3"),
+    ],
+)
+def test_columns_that_do_not_fit_the_model(
+    change: Callable[[Any], object], said: str, subjects: dict[str, Subject], tmp_path: Path
+) -> None:
+    subject = subjects["table-model"]
+    model = Path(shutil.copytree(subject.folder, tmp_path / "model"))
+    saved = json.loads((model / "columns.json").read_text())
+    change(saved)
+    (model / "columns.json").write_text(json.dumps(saved))
+    outcome = call(subject.verbs[0].format(model))
+    assert outcome.kind == "refused", outcome
+    assert said in outcome.said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": [[], *"123456789"]}, "labels[0] is a list, not a text"),
+        ({"labels": True}, "labels is true, not a list"),
+        ({"size": {"height": 1e308, "width": 8}}, "a side of 1e+308 pixels"),
+        ({"size": -1}, "a side of -1 pixels"),
+        ({"size": True}, "size and crop_size are numbers or objects"),
+        ({"size": {"height": 1, "width": 1}}, "says that images are 1×1×1, which the model cannot take"),
+    ],
+)
+def test_an_image_processor_that_does_not_fit_the_model(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    make_model(LeNetConfig(image=(1, 8, 8), kernel=3)).save_pretrained(tmp_path / "model")
+    Preprocessing((1, 8, 8), (0.5,), (0.5,), tuple("0123456789")).save(tmp_path / "model")
+    path = tmp_path / "model/preprocessor_config.json"
+    image = write_image(tmp_path)
+    assert call(f"predict {tmp_path / 'model'} {image}").kind == "done"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    outcome = call(f"predict {tmp_path / 'model'} {image}")
+    assert outcome.kind == "refused", outcome
+    assert said in outcome.said

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from descend import recipes
-from descend.kinds.length import stretch, with_steps
+from descend.engine.loop import Loop
+from descend.kinds.length import shorten_average, stretch, with_steps
 from descend.optim.schedules import (
     Constant,
     Cosine,
@@ -46,6 +47,17 @@ def test_a_run_of_a_tenth_has_the_same_curve(schedule: Any) -> None:
 @pytest.mark.parametrize("schedule", [Noam(), Polynomial()])
 def test_schedules_whose_steps_set_the_rate_are_left_alone(schedule: Any) -> None:
     assert stretch(schedule, 0.1) == schedule
+
+
+def test_the_average_is_over_the_same_share_of_a_shorter_run() -> None:
+    assert shorten_average(Loop(ema=0.99), 0.1).ema == pytest.approx(0.9)  # 100 steps of 1,000, 10 of 100
+    assert shorten_average(Loop(ema=0.98), 0.01).ema == 0.0
+    assert shorten_average(Loop(ema=0.98, raw=True), 0.01).ema == 0.5
+    assert shorten_average(Loop(ema=0.99), 3).ema == 0.99
+    recipe = recipes.get("mlp-wine")
+    assert recipe.loop.ema > 0
+    short = with_steps(recipe, recipe.loop.steps // 2)
+    assert 1 / (1 - short.loop.ema) == pytest.approx(0.5 / (1 - recipe.loop.ema), rel=1e-3)
 
 
 def test_a_short_run_reaches_its_rate_and_is_evaluated() -> None:

@@ -22,7 +22,7 @@ from descend.data.images.lazy import Bytes
 from descend.data.images.processor import understood, write_processor
 from descend.data.streams.arrays import generator
 from descend.errors import Mistake
-from descend.files import read_json, write_json
+from descend.files import items, read_json, write_json
 from descend.weights.labels import Labels
 
 PREPROCESSOR = "preprocessor_config.json"
@@ -173,10 +173,10 @@ class Preprocessing:
         """What `save` wrote, now or in an older version, or the file of a public image processor."""
         path = Path(folder) / PREPROCESSOR
         values = read_json(path)
-        labels = values.get("labels")
+        labels = items(values, "labels", str, path) if values.get("labels") is not None else None
         config = Path(folder) / "config.json"
         if labels is None and config.exists() and "id2label" in (found := read_json(config)):
-            labels = Labels.read(found["id2label"]).names
+            labels = list(Labels.read(found["id2label"]).names)
         return cls(**understood(values, path), labels=tuple(labels or ()))
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from descend.data.images.frame import BILINEAR
 from descend.errors import Mistake
 
+LONGEST = 65_536  # pixels of a side
 WIDE = 384  # ConvNeXT cuts nothing off at this size and above
 REFUSED = ("do_pad", "rescale_offset", "do_thumbnail", "do_align_long_axis")
 
@@ -65,6 +66,8 @@ def understood(values: dict[str, Any], path: Path) -> dict[str, Any]:
         raise Mistake(f"{path}: do_resize is false, so images have no common size; set it, with size")
     try:
         (height, width), edges = _sizes(values)
+        if wrong := [side for side in (height, width, *edges) if not 1 <= side <= LONGEST]:
+            raise ValueError(f"a side of {wrong[0]:.6g} pixels; sides are 1 to {LONGEST:,}")
         mean, std = _scale(values)
         channels = int(values.get("num_channels", len(mean)))
         if len(mean) != channels or len(std) != channels:
@@ -79,13 +82,15 @@ def understood(values: dict[str, Any], path: Path) -> dict[str, Any]:
         }
     except KeyError as error:
         raise Mistake(f"{path} lacks {error}; it is not the file of an image classifier") from None
-    except (TypeError, ValueError) as error:
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise Mistake(f"{path}: {error}; correct the file") from None
 
 
 def _sizes(values: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, ...]]:
     """(height, width) of the model's images, and `edges` as `Frame` has them."""
     size, crop = values["size"], values.get("crop_size")
+    if isinstance(size, bool) or isinstance(crop, bool):
+        raise ValueError("size and crop_size are numbers or objects")
     cuts = values.get("do_center_crop", crop is not None)
     kind = _kind(values)
     if isinstance(size, int):  # files of older versions
