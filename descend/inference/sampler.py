@@ -16,6 +16,7 @@ from torch import Tensor
 
 from descend.contracts import Generates, Wish
 from descend.data.images.labelled import PREPROCESSOR, Preprocessing
+from descend.data.tables.points import SAVED, PointScale
 from descend.errors import Mistake, nearest
 from descend.inference.trained import BATCH, Trained, load_trained
 from descend.sampling.chance import PerExample
@@ -51,6 +52,8 @@ class Sampler:
     trained: Trained
     prepare: Preprocessing | None = None
     """Of images; None where the examples are points."""
+    scale: PointScale | None = None
+    """Of points of a file; None where they are not standardized."""
     takes: str = field(default="nothing: it samples", init=False)
 
     @classmethod
@@ -62,8 +65,12 @@ class Sampler:
     def read(cls, trained: Trained) -> Sampler:
         if not isinstance(trained.model, Generates):
             raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not generate samples")
-        images = (trained.folder / PREPROCESSOR).exists()
-        return cls(trained, Preprocessing.read(trained.folder) if images else None)
+        images, points = ((trained.folder / name).exists() for name in (PREPROCESSOR, SAVED))
+        return cls(
+            trained,
+            Preprocessing.read(trained.folder) if images else None,
+            PointScale.read(trained.folder) if points else None,
+        )
 
     @torch.no_grad()
     def sample(
@@ -93,7 +100,8 @@ class Sampler:
         x: Tensor = self.trained.model.generate(chance, self.wish(order, chance.count)).cpu()
         if not x.isfinite().all():
             raise Mistake(f"{self.trained.folder}: the samples are not numbers (NaN or infinity); try more --steps")
-        return x if self.prepare is None else self.prepare.restore(x)
+        known = self.prepare or self.scale
+        return x if known is None else known.restore(x)
 
     def check(self, order: Order) -> None:
         """Refuse what this model cannot be asked for."""

@@ -22,7 +22,7 @@ from descend.data.streams.arrays import Drawn, InOrder, Shuffled, generator
 from descend.data.streams.beside import Beside, BesideOnce
 from descend.data.streams.shards import process
 from descend.data.streams.splits import split_by_group
-from descend.data.tables.points import read_points
+from descend.data.tables.points import PointScale, read_points
 from descend.data.toys.densities import (
     Box,
     Checkerboard,
@@ -35,7 +35,6 @@ from descend.data.toys.densities import (
 )
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.files import write_json
 from descend.kinds.generate_images import Learner
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.optim.rules import Adam
@@ -46,7 +45,6 @@ from descend.views.densities import fit_box, show_density, show_samples
 VALID, TEST = 1, 2  # keys of the points that are never trained on
 SHARES = (0.8, 0.1)  # of a file's points: for training and for validation
 LEAST = 20  # distinct points of a file
-SAVED = "points.json"
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class PointSplits:
 
     def save(self, folder: Path) -> None:
         """points.json: how to bring standardized points back to the file's units."""
-        write_json(folder / SAVED, {"mean": self.mean.tolist(), "std": self.std.tolist()})
+        PointScale(tuple(self.mean.tolist()), tuple(self.std.tolist())).save(folder)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import descend
 from descend.cli import main
 from descend.contracts import Wish
 from descend.data.images.labelled import Preprocessing
+from descend.data.tables.points import PointScale
 from descend.errors import Mistake
 from descend.inference.sampler import Order, Sampler
 from descend.inference.trained import Trained
@@ -99,3 +101,10 @@ def test_images_are_brought_back_to_pixels_by_class(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "images").iterdir()) == ["000005.png", "000006.png", "000007.png"]
     write_examples(tmp_path / "sheet.png", sampler.sample(3), first=0)
     assert (tmp_path / "sheet.png").stat().st_size > 0
+
+
+def test_points_of_a_file_are_brought_back_to_its_units(tmp_path: Path) -> None:
+    plain = Sampler.open(RUN)
+    PointScale((10.0, -1.0), (2.0, 0.5)).save(tmp_path)
+    scaled = replace(plain, scale=PointScale.read(tmp_path))
+    close(scaled.sample(3), plain.sample(3) * torch.tensor([2.0, 0.5]) + torch.tensor([10.0, -1.0]))

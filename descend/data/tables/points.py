@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -10,6 +11,33 @@ from torch import Tensor
 
 from descend.data.reading import read_rows, show
 from descend.errors import Mistake
+from descend.files import items, read_json, write_json
+
+
+SAVED = "points.json"
+
+
+@dataclass(frozen=True)
+class PointScale:
+    """What was taken from points to standardize them, x → (x − mean) / std: two numbers of each column."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def restore(self, x: Tensor) -> Tensor:
+        """Standardized points in the file's units."""
+        return x * x.new_tensor(self.std) + x.new_tensor(self.mean)
+
+    def save(self, folder: Path) -> None:
+        """points.json beside the weights."""
+        write_json(folder / SAVED, {"mean": self.mean, "std": self.std})
+
+    @classmethod
+    def read(cls, folder: Path) -> PointScale:
+        """What `save` wrote."""
+        path = folder / SAVED
+        values = read_json(path)
+        return cls(*(tuple(items(values, name, float, path)) for name in ("mean", "std")))
 
 
 def read_points(path: str | Path) -> Tensor:
