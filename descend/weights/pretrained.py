@@ -9,7 +9,7 @@ that config.json gives them; a file's head that a class does not have is left ou
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -55,6 +55,7 @@ class Pretrained(nn.Module):
             raise Mistake(f"{path}: {first}") from None
         with torch.no_grad():
             read_weights(model, _rules(file, model.state_dict()), folder, _layout(file, cls).bare_prefix)
+            _fill_unsaved(model, lambda: cls(config))
         model.companions = read_companions(folder)
         return model.eval()
 
@@ -81,6 +82,17 @@ class Pretrained(nn.Module):
         return written
 
 
+def _fill_unsaved(model: nn.Module, build: Callable[[], nn.Module]) -> None:
+    """Give buffers that no file holds (masks, tables) the values of a new model: built on meta, they have none."""
+    unsaved = dict(model.named_buffers()).keys() - model.state_dict().keys()
+    if unsaved:
+        with torch.random.fork_rng(devices=[]):
+            fresh = dict(build().named_buffers())
+        for name, buffer in model.named_buffers():
+            if name in unsaved:
+                buffer.copy_(fresh[name])
+
+
 def _named(cls: type) -> type:
     """The class that names its Config: sharding puts another on top of it."""
     return next(c for c in cls.__mro__ if "Config" in vars(c))
@@ -89,6 +101,11 @@ def _named(cls: type) -> type:
 def _file(cls: type) -> Any:
     """The module that defines the model."""
     return sys.modules[_named(cls).__module__]
+
+
+def layout_of(cls: type) -> Layout:
+    """How the folder of a model is written."""
+    return _layout(_file(cls), cls)
 
 
 def _layout(file: Any, cls: type) -> Layout:

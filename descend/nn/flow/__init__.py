@@ -1,0 +1,1 @@
+"""Invertible layers with known log-determinants: linear, coupling, autoregressive, continuous."""

@@ -1,0 +1,1 @@
+"""Ordinary differential equations: tableaux, solvers, and the adjoint method."""
