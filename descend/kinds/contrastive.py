@@ -23,7 +23,7 @@ from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.files import write_json
 from descend.kinds.origin import find_listed
-from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.metrics.zero_shot import prompts
 from descend.models import config_class, make_model
 from descend.optim.rules import AdamW
@@ -106,6 +106,11 @@ class ContrastRecipe(Recipe):
         parts = self.data.read()
         texts = Texts(self.data.learn_tokenizer(parts.train.captions), self.data.longest)
         return CaptionedInOrder(texts.arrays(parts.test), self.loop.batch)
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """New images and captions: does each image find its caption among those of its batch?"""
+        texts = Texts(Tokenizer.load(folder), self.data.longest)
+        return Judged(Contrastive(model), CaptionedInOrder(texts.arrays(self.data.read_unseen(path)), self.loop.batch))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -17,7 +18,7 @@ from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.images import build_model
-from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.kinds.start_from import Start
 from descend.models.localiser import LocaliserConfig
 from descend.optim.rules import AdamW
@@ -93,6 +94,13 @@ class LocaliseImages(Recipe):
         """The test images."""
         splits, boxes = self.data.read()
         return InOrder(prepare_arrays(splits.test, boxes, self.start.rescale(Preprocessing.fit(splits))))
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """There is no format of files with boxes here yet."""
+        raise Mistake(
+            f"--data.path {path}: localisation learns from generated scenes and reads no files of boxes; "
+            "descend predict RUN photo.png --heat box.png shows what it finds in an image of yours"
+        )
 
 
 def prepare_arrays(images: Images, boxes: Tensor, prepare: Preprocessing) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -16,11 +17,11 @@ from torch import Tensor
 from descend.contracts import Batch, Stream
 from descend.data.streams.arrays import Drawn, InOrder, Shuffled, generator
 from descend.data.streams.shards import process
-from descend.data.text.contexts import Counts, WithNoise, cooccurrence, noise, pairs, subsample, triples, windows
+from descend.data.text.contexts import Counts, Draw, WithNoise, cooccurrence, noise, pairs, subsample, triples, windows
 from descend.data.text.plain import Text
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
+from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.models.word_vectors import CBOW, GloVe, GloVeTriples, SkipGram, WordVectorsConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
@@ -130,11 +131,43 @@ class LearnWords(Recipe):
             return model, Classify(model), stream, InOrder(valid), len(train["x"])
         if self.noise.negatives < 1:
             raise Mistake(f"--noise.negatives {self.noise.negatives}: negative sampling needs at least 1 noise word")
-        draw = noise(torch.bincount(ids[:cut], minlength=config.vocab), self.noise.power)
-        u = 2 * torch.rand(len(valid["x"]), self.noise.negatives, generator=generator(VALID)) - 1
-        valid["words"] = torch.cat([valid["y"][:, None], draw(u, valid.pop("near", None))], dim=1)
+        draw = self.draw_noise(ids, config.vocab)
+        valid = self.add_noise(valid, draw)
         source = Shuffled(train, micro, loop.seed, *process(), chance=self.noise.negatives)
         return model, NegativeSampling(model), WithNoise(source, draw), InOrder(valid), len(train["x"])
+
+    def draw_noise(self, ids: Tensor, vocab: int) -> Draw:
+        """Noise words as frequent as in the training part of a text."""
+        cut = round(len(ids) * (1 - self.data.valid))
+        return noise(torch.bincount(ids[:cut], minlength=vocab), self.noise.power)
+
+    def add_noise(self, found: Arrays, draw: Draw) -> Arrays:
+        """Each right word with noise words, the same ones each time."""
+        u = 2 * torch.rand(len(found["x"]), self.noise.negatives, generator=generator(VALID)) - 1
+        near = found.get("near")
+        rest = {name: x for name, x in found.items() if name != "near"}
+        return {**rest, "words": torch.cat([found["y"][:, None], draw(u, near)], dim=1)}
+
+    def judge(self, path: str, model: Any, folder: Path) -> Judged:
+        """Another text, in the words that the model knows: how well they tell their neighbours. Noise words are as
+        frequent as in the training text."""
+        if self.method.startswith("glove"):
+            raise Mistake(
+                f"--data.path {path}: GloVe is fitted to the counts of its own text; it has no score on another; "
+                "descend predict RUN WORD shows the neighbours of a word"
+            )
+        known = read_vocabulary(Tokenizer.load(folder))
+        ids = known.encode(words(Text(path=path).read().lower()))
+        ids = ids[ids != known.unknown]
+        if len(ids) <= 2 * self.data.window:
+            raise Mistake(f"--data.path {path}: it has {len(ids)} words that the model knows; give more text")
+        found = self.examples(ids)
+        if not self.method.endswith("negative-sampling"):
+            return Judged(Classify(model), InOrder(found))
+        vocabulary, before = self.data.read()
+        if vocabulary != known:
+            raise Mistake(f"{self.data.path or 'the training text'} has other words than the model: was it changed?")
+        return Judged(NegativeSampling(model), InOrder(self.add_noise(found, self.draw_noise(before, known.size))))
 
     def examples(self, words: Tensor) -> Arrays:
         """x predicts y: a centre each of its neighbours, or for CBOW all neighbours their centre; `near`: no noise."""
@@ -162,6 +195,12 @@ class LearnWords(Recipe):
         stream = Drawn(draw_triples(train), micro, loop.seed, *process())
         drawn = InOrder(triples(valid, generator(VALID), len(valid.x)))
         return model, LogRatios(model), stream, drawn, len(train.x)
+
+
+def read_vocabulary(tokenizer: Tokenizer) -> Vocabulary:
+    """The words that a folder of vectors knows."""
+    unknown = tokenizer.special("unk_token")
+    return Vocabulary(tuple(str(tokenizer.inner.id_to_token(i)) for i in range(tokenizer.vocab) if i != unknown))
 
 
 def as_cells(counts: Counts) -> Batch:

@@ -138,6 +138,55 @@ def test_a_text_and_pairs(tmp_path: Path) -> None:
     assert evaluate(run, data=folder)["new"] == pytest.approx(evaluate(run)["test"], rel=1e-6)
 
 
+def test_captions(tmp_path: Path) -> None:
+    write_images(tmp_path / "images", CLASSES, 8)
+    names = [f"images/{name}/{k}.png" for name in CLASSES for k in range(8)]
+    lines = [f"{image},a photo of a {image.split('/')[1]} number {i},{('train', 'valid', 'test')[i % 3]}\n"
+             for i, image in enumerate(names)]  # fmt: skip
+    (tmp_path / "c.csv").write_text("".join(["image,caption,part\n", *lines]))
+    flags = ["--data.path", tmp_path / "c.csv", "--data.vocab", 300, "--data.size", 32]
+    run, _ = train("clip-scenes", tmp_path / "run", *flags)
+    rows = [line.rpartition(",")[0] + "\n" for line in lines if line.endswith("test\n")]
+    (tmp_path / "new.csv").write_text("".join(["image,caption\n", *rows]))
+    assert evaluate(run, data=tmp_path / "new.csv")["new"] == evaluate(run)["test"]
+    assert evaluate(run, data=tmp_path / "c.csv")["new"] == evaluate(run)["test"], "the test part of a list of parts"
+    (tmp_path / "new.csv").write_text("image,label\nimages/cat/0.png,cat\n")
+    with pytest.raises(Mistake, match="has no column caption"):
+        evaluate(run, data=tmp_path / "new.csv")
+
+
+@pytest.mark.parametrize("method", ["negative-sampling", "cbow"])
+def test_words(method: str, tmp_path: Path) -> None:
+    told = [SENTENCES[(i * i + i // 3) % 4] for i in range(200)]
+    (tmp_path / "t.txt").write_text("".join(told))
+    flags = ["--data.path", tmp_path / "t.txt", "--data.least", 1, "--method", method]
+    run, recipe = train("skip-gram-pydoc", tmp_path / "run", *flags)
+    spoken = "".join(told).replace(" .", "").split()
+    held = spoken[round(len(spoken) * (1 - recipe.data.valid)) :]
+    (tmp_path / "new.txt").write_text(" ".join(["Zebra", *held]))  # an unknown word is left out
+    assert evaluate(run, data=tmp_path / "new.txt")["new"] == pytest.approx(evaluate(run)["valid"], rel=1e-6)
+    (tmp_path / "new.txt").write_text("zebra the cat")
+    with pytest.raises(Mistake, match="it has 2 words that the model knows"):
+        evaluate(run, data=tmp_path / "new.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "said"),
+    [
+        ("localise-scenes", ["--data.images", 120], "reads no files of boxes"),
+        ("glove-pydoc", ["--data.path", "t.txt", "--data.least", 1], "GloVe is fitted to the counts of its own text"),
+    ],
+)
+def test_what_has_no_score_on_new_data_says_why(
+    name: str, flags: list[Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.txt").write_text("".join(SENTENCES) * 20)
+    run, _ = train(name, tmp_path / "run", *flags)
+    with pytest.raises(Mistake, match=said):
+        evaluate(run, data="new.csv")
+
+
 def test_a_kind_without_new_data_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = train("gan-mixture", tmp_path / "run", "--data.valid", 8, "--data.test", 8)
     assert cli.main(["evaluate", str(run), "--data.path", "new.csv"]) == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import descend
 from descend.cli import main
 from tests.engine.small import text_file
 
@@ -53,6 +54,23 @@ def test_generate_is_repeatable(run: Path, capsys: pytest.CaptureFixture[str]) -
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] != texts[2]
     assert texts[0].startswith("the ")
+
+
+def test_generate_reads_a_file(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = ["--tokens", "3", "--temperature", "0"]
+    assert main(["generate", str(run), "the\nend", *flags]) == 0
+    typed = capsys.readouterr().out
+    Path("the").write_text("the\nend\n")
+    assert main(["generate", str(run), "the", *flags]) == 0
+    told = capsys.readouterr()
+    assert told.out == typed
+    assert told.err == "reading the file the; for the text itself give --text\n"
+    assert descend.generate(run, Path("the"), tokens=3, temperature=0) + "\n" == typed
+    assert main(["generate", str(run), "the", *flags, "--text"]) == 0
+    assert "\nend" not in capsys.readouterr().out
 
 
 def test_resume_of_a_finished_run_adds_nothing(run: Path) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -33,7 +34,10 @@ from descend.data.streams.splits import describe_leaks, split_by_group
 from descend.data.toys.scenes import COLOURS, SHAPES, Scenes, one_object
 from descend.errors import Mistake
 from descend.ranges import Count, Fraction, Length, Range
+from descend.text.caption import caption_tokens
 from descend.text.tokenizer import END, Tokenizer
+
+__all__ = ["Captioned", "CaptionedParts", "Captions", "caption_tokens", "pixels"]
 
 START = "<|startoftext|>"
 RADIUS, TILT = (0.22, 0.36), 0.25  # of the one object, as a share of the side; how far from upright, in radians
@@ -102,8 +106,7 @@ class Captions:
         found = read_manifest(self.path, self.group)
         if not found.captions:
             raise Mistake(f"{self.path} has no column caption; give lines of image and caption")
-        place = {path: i for i, path in enumerate(dict.fromkeys(found.paths))}
-        x = decode_all(list(place), 3, Frame(self.size, self.size, (self.size,)), os.cpu_count() or 1)
+        place, x = self.decode(found.paths)
         parts = []
         cut = self.cut(found.groups or found.paths, found.parts)
         for rows in cut:
@@ -115,6 +118,22 @@ class Captions:
         shown = [digests[place[path]] for path in found.paths]
         facts = describe_leaks(shown, dict(zip(("train", "valid", "test"), cut, strict=True)))
         return CaptionedParts(parts[0], parts[1], parts[2], facts=facts)
+
+    def decode(self, paths: Sequence[Path]) -> tuple[dict[Path, int], Tensor]:
+        """The number of each image, however often it is listed, and its pixels."""
+        place = {path: i for i, path in enumerate(dict.fromkeys(paths))}
+        return place, decode_all(list(place), 3, Frame(self.size, self.size, (self.size,)), os.cpu_count() or 1)
+
+    def read_unseen(self, path: str) -> Captioned:
+        """Another list of images and captions: those of its test part, or all where it names no parts."""
+        found = read_manifest(path)
+        if not found.captions:
+            raise Mistake(f"{path} has no column caption; give lines of image and caption")
+        rows = [i for i, part in enumerate(found.parts) if part == "test"] if found.parts else range(len(found.paths))
+        if not rows:
+            raise Mistake(f"{path}: no image has the part test; name some, or leave the column out")
+        place, x = self.decode([found.paths[i] for i in rows])
+        return Captioned(x[[place[found.paths[i]] for i in rows]], [found.captions[i] for i in rows])
 
     def cut(self, groups: Sequence[Hashable], parts: Sequence[str]) -> list[Tensor]:
         """Rows of the three parts: those that the file names, or shares in random order, group by group."""
@@ -148,15 +167,6 @@ def generate_captions(side: int, count: int) -> CaptionedParts:
     ]
     numbers = [SHAPES.index(shape) * len(COLOURS) + COLOURS.index(colour) for shape, colour in apart]
     return CaptionedParts(parts[0], parts[1], parts[2], class_names(), tuple(numbers))
-
-
-def caption_tokens(tokenizer: Tokenizer, captions: Sequence[str], longest: int) -> Tensor:
-    """start, the text, end, end ..: (n, longest). A text that is too long is cut, its end stays."""
-    start, end = tokenizer.special("bos_token"), tokenizer.end
-    if start is None or end is None:
-        raise Mistake("this tokenizer has no start or no end token; load the one that was saved with the model")
-    rows = [[start, *ids[: longest - 2], end] for ids in tokenizer.encode_many(list(captions))]
-    return torch.tensor([row + [end] * (longest - len(row)) for row in rows])
 
 
 def combinations() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
