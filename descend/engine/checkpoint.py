@@ -66,7 +66,7 @@ def _write(
 ) -> None:
     """All files of a checkpoint, on disk when it returns. The disk works on one file while the next is prepared."""
     published = write_model(aside) or {}
-    syncs = [threads.submit(sync, path) for path in aside.iterdir()]
+    syncs = [threads.submit(sync, path) for path in aside.rglob("*")]
     tensors: dict[str, Tensor] = {}
     tree = pack(state, tensors)
     stored = find_references(tensors, published, threads)

@@ -13,8 +13,15 @@ from descend.errors import Mistake, nearest
 from descend.files import field_or, items, read_json
 from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
 from descend.weights.digests import Damaged, verify_model
+from descend.weights.pipeline import INDEX
 from descend.weights.pretrained import OWN, Pretrained
 
+SAME_LAYOUT = {
+    "DDIMPipeline": "DDPMPipeline",
+    "StableDiffusionImg2ImgPipeline": "StableDiffusionPipeline",
+    "StableDiffusionInpaintPipeline": "StableDiffusionPipeline",
+}
+"""Pipelines of diffusers with the parts of another one."""
 PRUNED = 5  # times that a checkpoint may be replaced by a better one while it is being opened
 
 
@@ -149,12 +156,15 @@ def find_by_class(name: str) -> str:
     def shorten(name: str) -> str:
         return name.lower().replace("_", "").removesuffix("model")
 
+    name = SAME_LAYOUT.get(name, name)
     return next((file for file in names() if shorten(file) == shorten(name)), name)
 
 
 def _load(folder: Path) -> Pretrained:
     """The model in a folder, by what its config.json says."""
     path = folder / "config.json"
+    if (folder / INDEX).exists():
+        path = folder / INDEX
     values = read_json(path)
     if own := field_or(values, OWN, str, "", path):
         config = own_code.find_own(own, str(path))

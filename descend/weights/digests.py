@@ -3,6 +3,8 @@
     checksums.json   {"format": 2, "files": {"state.safetensors": {"bytes", "header", "tensors": {name: digest}},
                                              "config.json": {"bytes", "digest"}}, "digest": of "files" itself}
 
+A file in a folder (the parts of a pipeline) is named by its path, "unet/config.json".
+
 xxh3 of 128 bits finds accidents (a flipped bit, a cut or swapped file), not forgery, and is as fast as memory. Files
 are mapped and their tensors digested in threads. Format 1 had a SHA-256 for each file: {"config.json": hex}.
 A checkpoint is checked whole before training continues from it. Who only opens the model has the model's files checked,
@@ -14,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import Executor, ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import xxhash
@@ -40,7 +42,8 @@ class Damaged(Mistake):
 
 def write_digests(checkpoint: Path, threads: Executor) -> Path:
     """Write checksums.json for the files that are there; returns its path."""
-    files = {path.name: digest_file(path, threads) for path in sorted(checkpoint.iterdir())}
+    paths = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    files = {path.relative_to(checkpoint).as_posix(): digest_file(path, threads) for path in paths}
     content = {"format": FORMAT, "files": files, "digest": _digest_of(files)}
     path = checkpoint / CHECKSUMS
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -87,11 +90,19 @@ def read_digests(checkpoint: Path) -> dict[str, dict[str, Any]]:
         files = entries(listed, "files", dict, path)
         if field(listed, "format", int, path) != FORMAT or field(listed, "digest", str, path) != _digest_of(files):
             raise Mistake(f"{path}: it was altered, or written by a newer release")
-        if outside := next((name for name in files if Path(name).name != name), ""):
+        if outside := next(
+            (name for name in files if PurePosixPath(name).is_absolute() or ".." in name.split("/")), ""
+        ):
             raise Mistake(f"{path} names {outside!r}, which is not in its folder")
         return files
     except Mistake as error:
         raise Damaged(str(error)) from None
+
+
+def lies_outside(name: str) -> bool:
+    """Whether a path leads out of the folder that it is told for."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts or path.as_posix() != name
 
 
 def _verify_file(path: Path, entry: dict[str, Any], threads: Executor) -> dict[str, Tensor]:
