@@ -6,7 +6,7 @@
     score ∇ log p(x_t) = −ε / √(1 − ᾱ)
 
 (x_t, v) is (x_0, ε) turned by an angle φ with cos φ = √ᾱ, so v is finite and informative at both ends: at ᾱ = 0, where
-ε cannot tell x_0, v = −x_0. DLN-C.148 names the v-objective without a formula; this is that of progressive distillation.
+ε cannot tell x_0, v = −x_0. DLN-C.148 names the v-objective without a formula; it is that of progressive distillation.
 
 Systems: prediction-parametrisation
 """

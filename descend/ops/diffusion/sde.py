@@ -4,12 +4,12 @@
     reverse    dx = [f(x, t) − g(t)² ∇ log p_t(x)] dt + g(t) dw̄,   dt < 0
     flow       dx/dt = f(x, t) − ½ g(t)² ∇ log p_t(x)          the same marginals p_t without noise
 
-    VE         f = 0                  g² = d σ_t² / dt         x_t = x_0 + √(σ_t² − σ_0²) ε,   σ_t = σ_min (σ_max/σ_min)^t
+    VE         f = 0                  g² = dσ_t² / dt          x_t = x_0 + √(σ_t² − σ_0²) ε, σ_t = σ_min (σ_max/σ_min)^t
     VP         f = −½ β(t) x          g² = β(t)                x_t = √ᾱ x_0 + √(1 − ᾱ) ε,     ᾱ = exp(−∫_0^t β)
     sub-VP     f = −½ β(t) x          g² = β(t) (1 − ᾱ²)       x_t = √ᾱ x_0 + (1 − ᾱ) ε
 
-with β(t) = β_0 + t (β_1 − β_0), 0.1 to 20. DDPM's chain with β_t = β(t/T) / T is VP in steps of 1/T; 0.1/1000 = 1e-4 and
-20/1000 = 0.02 are its numbers. VP and sub-VP are only named in DLN-C.157; these are the forms of the paper.
+with β(t) = β_0 + t (β_1 − β_0), 0.1 to 20. DDPM's chain with β_t = β(t/T) / T is VP in steps of 1/T; its numbers are
+0.1/1000 = 1e-4 and 20/1000 = 0.02. VP and sub-VP are only named in DLN-C.157; these are the forms of the paper.
 
 Systems: score-sde, ve-vp-sde
 """

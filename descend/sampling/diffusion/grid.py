@@ -114,7 +114,7 @@ def karras_sigmas(largest: float, smallest: float, steps: int, rho: float = RHO)
 
 
 def karras_grid(noise: NoiseSchedule, t: Tensor | None, steps: int, end: float, whole: bool) -> Grid:
-    """Karras' levels between those of the first and last of t (None: of the schedule), and the times nearest to them."""
+    """Karras' levels between those of the ends of t (None: of the schedule), and the times nearest to them."""
     known = noise_to_signal(noise.abar())
     ends = known[[-1, 0]] if t is None else (1 / interpolate_levels(noise, t[[0, -1]]) - 1).sqrt()
     sigma = karras_sigmas(float(ends[0]), float(ends[1]), steps)

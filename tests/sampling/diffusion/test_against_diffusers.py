@@ -35,7 +35,7 @@ def walk_theirs(scheduler: Any, steps: int, eta: float) -> list[Tensor]:
     scheduler.set_timesteps(steps)
     x, found = START * scheduler.init_noise_sigma, []
     plain = ("UniPCMultistepScheduler", "HeunDiscreteScheduler", "PNDMScheduler")
-    more = {} if type(scheduler).__name__ in plain else {"generator": random}
+    more: dict[str, Any] = {} if type(scheduler).__name__ in plain else {"generator": random}
     if type(scheduler).__name__ == "DDIMScheduler":
         more["eta"] = eta
     for t in scheduler.timesteps:
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Plan, int]] = {
 @pytest.mark.system("prediction-parametrisation", "samplers")
 @pytest.mark.parametrize("case", CASES)
 def test_the_whole_trajectory_is_that_of_diffusers(case: str) -> None:
-    """From our file to their scheduler. Theirs are float32 sums of a thousand factors, ours float64: so a looser bound."""
+    """From our file to their scheduler. Theirs are float32 products of a thousand factors, so the bound is looser."""
     plan, steps = CASES[case]
     values = plan_to_json(plan)
     scheduler = getattr(diffusers, values["_class_name"]).from_config(values)
