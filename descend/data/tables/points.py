@@ -13,7 +13,6 @@ from descend.data.reading import read_rows, show
 from descend.errors import Mistake
 from descend.files import items, read_json, write_json
 
-
 SAVED = "points.json"
 
 
