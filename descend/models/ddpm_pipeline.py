@@ -66,11 +66,16 @@ class DDPMPipeline(Pipeline):
         c = self.unet.config
         if c.size is None:
             raise ValueError("this U-Net does not say the side of its images (sample_size); set unet.size")
-        return c.channels, c.size, c.size
+        return c.out, c.size, c.size
 
-    def predictor(self, count: int, wish: Wish) -> Predict:
-        """What a sampler calls: guided by the classes that are asked for."""
-        return guide_by_class(self.unet, count, wish, self.settings.guidance)
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images."""
+        return self.shape
+
+    def predictor(self, count: int, wish: Wish, beside: Tensor | None = None) -> Predict:
+        """What a sampler calls: guided by the classes that are asked for, with channels laid beside its input."""
+        return guide_by_class(self.unet, count, wish, self.settings.guidance, beside)
 
     def to_latent(self, x: Tensor) -> Tensor:
         """Images are denoised as they are."""

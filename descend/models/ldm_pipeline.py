@@ -71,12 +71,18 @@ class LDMPipeline(Pipeline):
     def shape(self) -> tuple[int, int, int]:
         """Of the code."""
         c = self.unet.config
-        side = c.size or self.vqvae.config.size // 2 ** (len(self.vqvae.config.widths) - 1)
-        return c.channels, side, side
+        side = c.size or self.vqvae.config.size // self.vqvae.config.factor
+        return c.out, side, side
 
-    def predictor(self, count: int, wish: Wish) -> Predict:
-        """What a sampler calls: guided by the classes that are asked for."""
-        return guide_by_class(self.unet, count, wish, self.settings.guidance)
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images."""
+        side = self.shape[1] * self.vqvae.config.factor
+        return self.vqvae.config.out, side, side
+
+    def predictor(self, count: int, wish: Wish, beside: Tensor | None = None) -> Predict:
+        """What a sampler calls: guided by the classes that are asked for, with channels laid beside its input."""
+        return guide_by_class(self.unet, count, wish, self.settings.guidance, beside)
 
     def to_latent(self, x: Tensor) -> Tensor:
         """s·z of images in −1..1, by the mean code."""

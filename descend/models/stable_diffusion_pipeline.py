@@ -30,7 +30,7 @@ from torch import Tensor
 from descend.contracts import Chance, Wish
 from descend.errors import Mistake, nearest
 from descend.models import autoencoder_kl, clip_text_model, unet_2d_condition
-from descend.models._denoising import choose_plan
+from descend.models._denoising import choose_plan, lay_channels
 from descend.models.autoencoder_kl import AutoencoderKL, AutoencoderKLConfig
 from descend.models.clip_text_model import ClipTextConfig, ClipTextModel
 from descend.models.unet_2d_condition import UNet2DCondition, UNet2DConditionConfig
@@ -83,7 +83,7 @@ class StableDiffusionPipeline(Pipeline):
             raise Mistake("this model edits images (its U-Net takes a mask or a map); use: descend edit")
         shape = self.shape
         z = chance.normal(*shape)
-        predict = self.predictor(chance.count, wish, negative)
+        predict = self.predictor(chance.count, wish, negative=negative)
         return draw(predict, z, choose_plan(self.plan, wish), lambda: chance.normal(*shape), wish.steps)
 
     @property
@@ -93,7 +93,13 @@ class StableDiffusionPipeline(Pipeline):
         side = self.unet.config.size or c.size // c.factor
         return c.latent, side, side
 
-    def predictor(self, count: int, wish: Wish, negative: str = "", beside: Tensor | None = None) -> Predict:
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images."""
+        side = self.shape[1] * self.vae.config.factor
+        return self.vae.config.out, side, side
+
+    def predictor(self, count: int, wish: Wish, beside: Tensor | None = None, negative: str = "") -> Predict:
         """What a sampler calls: guided by the prompts; `beside` are channels that are laid beside the latent."""
         gamma = self.settings.guidance if wish.guidance is None else wish.guidance
         if not wish.prompts:
@@ -104,11 +110,7 @@ class StableDiffusionPipeline(Pipeline):
         found = self.encode_prompts([*prompts, negative])
         conditions, none = found[:-1], found[-1:].expand(count, -1, -1)
 
-        def network(x: Tensor, t: Tensor, y: Tensor) -> Tensor:
-            if beside is not None:
-                x = torch.cat([x, beside.repeat(len(x) // len(beside), 1, 1, 1)], dim=1)
-            return self.unet(x, t, y)
-
+        network = lay_channels(self.unet, beside)
         return free_guidance(network, conditions, none, gamma)
 
     def to_latent(self, x: Tensor) -> Tensor:

@@ -49,6 +49,11 @@ class VQModelConfig:
     word_width: Width | None = None
     """Numbers in an entry; none: as many as the code has channels."""
 
+    @property
+    def factor(self) -> int:
+        """By which the sides shrink."""
+        return 2 ** (len(self.widths) - 1)
+
 
 class Quantised(NamedTuple):
     """words (b, k, h, w), through which gradients pass straight; tokens (b, h, w); the two terms of the loss."""
