@@ -203,8 +203,10 @@ class GeneratePoints(Recipe):
         return Beside(source, self.draw, self.loop.seed, *process()) if drawn else source
 
     def held_out(self, x: Tensor, key: int) -> Iterable[Batch]:
-        """Points that are not trained on, each with the same numbers of `draw` every time."""
-        batches = InOrder({"x": x})
+        """Points that are not trained on, with their true log-density where it is known, each with the same numbers of
+        `draw` every time."""
+        known = {} if self.data.path else {"log_p": self.data.density().log_prob(x)}
+        batches = InOrder({"x": x, **known})
         return BesideOnce(batches, self.draw, key) if self.draw(generator(0), 1) else batches
 
     def exhibits(self, model: Any, points: PointSplits) -> list[Exhibit]:

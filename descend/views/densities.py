@@ -57,6 +57,17 @@ def show_field(velocity: Callable[[Tensor], Tensor], box: Box, title: str, point
     return Exhibit("plane", title, content, f"The longest arrow is {longest:.3g}.")
 
 
+def show_stages(stages: Callable[[Tensor], list[Tensor]], most: int = 4) -> list[Exhibit]:
+    """Noise, and what the layers of a flow make of it one after another; of many layers, `most` of them."""
+    noise = PerExample(SHOWN, SAMPLES).normal(2)
+    with torch.no_grad():
+        found = stages(noise)
+    layers = len(found) - 1
+    chosen = sorted({round(layers * (k + 1) / min(most, layers)) for k in range(min(most, layers))})
+    titles = {0: "Noise"} | {k: f"After layer {k} of {layers}" for k in chosen}
+    return [Exhibit("points", title, {"points": found[k].cpu().tolist()}) for k, title in titles.items()]
+
+
 def find_device(model: object) -> torch.device:
     """Where a module's parameters are."""
     return next(model.parameters()).device if isinstance(model, torch.nn.Module) else torch.device("cpu")

@@ -44,16 +44,27 @@ class Additive:
 
 
 class Affine:
-    """x = e^s z + b; log|dx/dz| = s, and of the inverse −s"""
+    """x = e^s z + b, s = limit · tanh(s̃ / limit) of the network's s̃; log|dx/dz| = s, and of the inverse −s
+
+    A scale between e^−limit and e^limit cannot run away in a few bad steps; DLN lets s be any network.
+    """
 
     numbers = 2
 
+    def __init__(self, limit: float = 4.0):
+        self.limit = limit
+
+    def read(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """s and b"""
+        raw, b = numbers.unbind(-1)
+        return self.limit * (raw / self.limit).tanh(), b
+
     def forward(self, z: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        s, b = numbers.unbind(-1)
+        s, b = self.read(numbers)
         return s.exp() * z + b, s
 
     def inverse(self, x: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        s, b = numbers.unbind(-1)
+        s, b = self.read(numbers)
         return (-s).exp() * (x - b), -s
 
 
