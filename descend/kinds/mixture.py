@@ -16,18 +16,16 @@ from descend.data.streams.shards import process
 from descend.data.toys.mixture import Mixture, grid, ring
 from descend.engine.parts import Parts
 from descend.errors import Mistake
+from descend.kinds.game import Game, Players
 from descend.kinds.recipe import Recipe
-from descend.losses.adversarial import non_saturating, saturating
 from descend.metrics.modes import Modes
 from descend.models.gan import Discriminator, GANConfig, Generator
-from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.ranges import Count, Depth, Positive, Range
+from descend.ranges import Count, Positive, Range
 from descend.tasks.adversarial import Adversarial
 from descend.views.adversarial import show_points
 
 VALID, TEST = 1, 2  # keys of the noise that is never trained on
-LOSSES = {"non-saturating": non_saturating, "saturating": saturating}
 
 
 @dataclass(frozen=True)
@@ -60,25 +58,6 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Players:
-    """A rule for each player."""
-
-    d: Adam = field(default_factory=Adam)
-    g: Adam = field(default_factory=Adam)
-
-
-@dataclass(frozen=True)
-class Game:
-    """The rules of the game."""
-
-    generator_loss: Literal["non-saturating", "saturating"] = "non-saturating"
-    d_moves: Depth = 1
-    """Moves of the discriminator in a step; they share the batch."""
-    g_moves: Depth = 1
-    """Moves of the generator after them; they share the batch, too."""
-
-
-@dataclass(frozen=True)
 class AdversarialPoints(Recipe):
     """A GAN whose data is a mixture of Gaussians."""
 
@@ -95,21 +74,17 @@ class AdversarialPoints(Recipe):
             raise Mistake(
                 f"--model.outputs {config.outputs}: the points of a mixture have 2 numbers; leave this flag out"
             )
-        for name, moves in (("d", self.game.d_moves), ("g", self.game.g_moves)):
-            if moves < 1 or loop.batch % (loop.accumulate * moves):
-                raise Mistake(
-                    f"--batch {loop.batch} does not divide into --accumulate {loop.accumulate} × --game.{name}-moves "
-                    f"{moves} parts"
-                )
+        rules = self.game.rules(loop)
         torch.manual_seed(loop.seed)
-        g, d = Generator(config), Discriminator(2, config.width, config.depth)
+        g, d = Generator(config), self.game.dress(Discriminator(2, config.width, config.depth, self.game.minibatch))
         judge = Modes(mixture.mu, data.sigma)
 
         def draw(random: torch.Generator, n: int) -> dict[str, Tensor]:
-            return {"x": mixture.sample(n, random)[0], "z": torch.randn(n, config.latent, generator=random)}
+            x, z = mixture.sample(n, random)[0], torch.randn(n, config.latent, generator=random)
+            return {"x": x, "z": z, "u": torch.rand(n, generator=random)}
 
         return Parts(
-            task=Adversarial(g, d, judge, LOSSES[self.game.generator_loss], self.game.d_moves, self.game.g_moves),
+            task=Adversarial(g, d, judge, rules),
             model=g,
             stream=Drawn(draw, loop.batch // loop.accumulate, loop.seed, *process()),
             valid=self.noise(VALID, data.valid),

@@ -18,9 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from descend.contracts import Chance, Wish
+from descend.nn.adversarial.minibatch import MinibatchDiscrimination
 from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
+
+SIZE = 4  # numbers of a kernel of minibatch discrimination
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,19 @@ class Generator(Pretrained):
 
 
 class Discriminator(nn.Module):
-    """points (b, outputs) -> logits (b): above 0 means real"""
+    """points (b, outputs) -> logits (b): above 0 means real. With `kernels` of minibatch discrimination before the last
+    layer it sees how alike the points of a batch are."""
 
-    def __init__(self, inputs: int, width: int, depth: int):
+    def __init__(self, inputs: int, width: int, depth: int, kernels: int = 0):
         super().__init__()
         self.hidden = stack(inputs, width, depth)
-        self.out = nn.Linear(width, 1)
+        self.compare = MinibatchDiscrimination(width, kernels, SIZE) if kernels else nn.Identity()
+        self.out = nn.Linear(width + kernels, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.hidden:
             x = nn.functional.leaky_relu(layer(x), 0.2)
-        return self.out(x).squeeze(-1)
+        return self.out(self.compare(x)).squeeze(-1)
 
 
 def stack(inputs: int, width: int, depth: int) -> nn.ModuleList:

@@ -1,7 +1,8 @@
 """gan-mixture: a generator and a discriminator play on a ring of eight Gaussians; every lost mode shows."""
 
 from descend.engine.loop import Loop
-from descend.kinds.mixture import AdversarialPoints, Players, Points
+from descend.kinds.game import Players
+from descend.kinds.mixture import AdversarialPoints, Points
 from descend.models.gan import GANConfig
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,13 @@ import descend.models as models
 from descend import recipes
 from descend.engine.evaluation import score_set
 from descend.errors import Mistake
-from descend.kinds.mixture import AdversarialPoints, Game, Points
+from descend.kinds.game import LOSSES, Game, LossName
+from descend.kinds.mixture import AdversarialPoints, Points
 from descend.kinds.saved import from_json, to_json
-from descend.losses.adversarial import saturating
+from descend.losses.adversarial import Saturating
+from descend.losses.gradient_penalty import R1, GradientPenalty
 from descend.models.gan import GANConfig
+from descend.nn.adversarial.spectral import SpectralNorm
 from descend.optim.schedules import Constant
 from tests.engine.small import train, training, weights
 
@@ -104,13 +108,57 @@ def test_two_processes_share_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.system("generator-loss-variants")
 @pytest.mark.system("generator-loss-variants", "switchable")
 def test_the_game_can_be_changed() -> None:
-    task = replace(GAN, game=Game("saturating", d_moves=2, g_moves=4)).build().task
-    assert task.generator_loss is saturating
-    assert (task.d_moves, task.g_moves) == (2, 4)
+    rules = replace(GAN, game=Game("saturating", d_moves=2, g_moves=4)).build().task.rules
+    assert rules.loss == Saturating()
+    assert (rules.d_moves, rules.g_moves, rules.parts) == (2, 4, 4)
+
+
+@pytest.mark.system("hinge-gan-loss", "selectable")
+@pytest.mark.system("relativistic-gan", "selectable")
+@pytest.mark.system("wgan", "moves")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_is_a_word_and_takes_a_step(loss: LossName) -> None:
+    recipe = short(replace(GAN, game=Game(loss, d_moves=2, clip=0.02)), batch=16)
+    run = training(recipe)
+    told = run.advance()
+    assert all(math.isfinite(value) for value in told.values())
+    rules = run.parts.task.rules
+    assert rules.loss == LOSSES[loss]
+    assert rules.clip == (0.02 if loss == "wasserstein" else 0.0)
+    assert (rules.penalty is not None) == (loss == "wgan-gp") == ("loss_d_penalty" in told)
+
+
+@pytest.mark.system("minibatch-discrimination", "plugged")
+def test_norms_penalties_and_minibatches_are_flags() -> None:
+    game = Game("hinge", norm="spectral", minibatch=5, r1=2.0)
+    run = training(short(replace(GAN, game=game), batch=16))
+    assert math.isfinite(run.advance()["loss_d_penalty"])
+    d = run.parts.task.d
+    assert d.out.in_features == 128 + 5
+    assert len([m for m in d.modules() if isinstance(m, SpectralNorm)]) == 3
+    assert run.parts.task.rules.penalty == R1(2.0)
+    assert replace(GAN, game=Game("wgan-gp", penalty=1.0)).build().task.rules.penalty == GradientPenalty(1.0)
+
+
+@pytest.mark.system("wgan-gp", "sharded")
+def test_a_penalty_in_shards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = short(replace(GAN, game=Game("wgan-gp")), parallel="fsdp")
+    recipe.build()  # alone it does not matter
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    with pytest.raises(Mistake, match=r"--parallel fsdp: a penalty .* use --parallel ddp"):
+        recipe.build()
+    with pytest.raises(Mistake, match="× 2 processes"):
+        short(replace(GAN, game=Game(d_moves=2)), batch=6).build()
 
 
 def test_recipe_survives_json() -> None:
     assert from_json(to_json(GAN)) == GAN
+
+
+def test_what_the_last_release_called_the_loss() -> None:
+    old = {"class": "Game", "generator_loss": "saturating", "d_moves": 3}
+    assert from_json(old) == Game("saturating", d_moves=3)
 
 
 @pytest.mark.parametrize(

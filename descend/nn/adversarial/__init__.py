@@ -1,0 +1,1 @@
+"""Layers that adversarial networks have of their own."""
