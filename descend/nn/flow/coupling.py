@@ -85,6 +85,6 @@ class Coupling(Bijection):
 
 
 def alternate(size: int, layers: int) -> list[range]:
-    """What stays in each of the layers: the first half, the second, the first, .."""
+    """What stays in each of the layers, in turn; the last one, next to the data, keeps the first half."""
     cut = size - size // 2
-    return [range(cut) if n % 2 == 0 else range(cut, size) for n in range(layers)]
+    return [range(cut) if n % 2 == 0 else range(cut, size) for n in reversed(range(layers))]
