@@ -33,10 +33,15 @@ FROM_DATA = ("image", "classes", "channels", "side", "labels", "inputs", "output
 
 
 def load_source(path: str | Path) -> Pretrained:
-    """The model to start from; a BEiT that was pre-trained without classes becomes a classifier with a new head."""
+    """The model to start from; one that was pre-trained without classes becomes a classifier with a new head."""
     from descend.models.beit import BeitForMaskedImageModeling, fine_tuned
+    from descend.models.contrastive_encoder import ContrastiveEncoder
+    from descend.models.ijepa import IJepa
+    from descend.models.vit_mae import ViTMAE
 
     found = load(path)
+    if isinstance(found, ContrastiveEncoder | IJepa | ViTMAE):
+        return found.classifier()
     return fine_tuned(found, found.config.labels) if isinstance(found, BeitForMaskedImageModeling) else found
 
 

@@ -23,6 +23,7 @@ BOOLEANS = {
     "models/unet_2d_condition.py UNet2DConditionConfig.linear": LAYOUT,
     "models/mistral.py MistralConfig.tied": LAYOUT,
     "models/t5.py T5Config.tied": LAYOUT,
+    "models/vit_mae.py ViTMAEConfig.normalized": LAYOUT,
     "models/mobilenet_v1.py MobileNetV1Config.tf_padding": LAYOUT,
     "models/mobilenet_v2.py MobileNetV2Config.tf_padding": LAYOUT,
     "models/mobilenet_v2.py MobileNetV2Config.fine": LAYOUT,

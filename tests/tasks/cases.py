@@ -41,13 +41,14 @@ from descend.tasks import (
     weighted,
 )
 from descend.tasks import word_vectors as words
+from tests.tasks import self_supervised_cases
 
 B = 8
 RANDOM = {
     "ClassifyMixed": "each micro-batch is mixed with itself, in proportions drawn anew",
     "ScheduledSampling": "which words are the model's own is drawn anew for each micro-batch",
 }
-ABSTRACT = {"FromLosses"}
+ABSTRACT = {"FromLosses", "JointEmbedding", "Representation"}
 ONE_PROCESS = {"TruncatedLanguage": "the state of each track lives in one process"}
 
 
@@ -239,6 +240,8 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     ),
     "TruncatedLanguage": truncated_case,
 }
+
+CASES |= self_supervised_cases.CASES
 
 
 def make(name: str) -> tuple[Task, Batch]:

@@ -1,0 +1,24 @@
+"""pirl-scenes: PIRL learns from scenes and their shuffled pieces, with a memory of all scenes."""
+
+from descend.data.images.shape_scenes import ShapeScenes
+from descend.data.images.views import Viewing
+from descend.engine.loop import Loop
+from descend.kinds.self_supervised import EmbedPIRL
+from descend.models.contrastive_encoder import ContrastiveEncoderConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+
+RECIPE = EmbedPIRL(
+    about="PIRL with a jigsaw on generated scenes without labels (your images: --data.path FOLDER)",
+    parameters=111_952,
+    takes="8 min",
+    model=ContrastiveEncoderConfig(pieces=4),
+    data=ShapeScenes(),
+    views=Viewing(crop=1.0, flip=0.5, turn=180.0, shift=0.1, zoom=0.15, colour=0.6, balance=0.6, grey=0.0),
+    negatives=256,
+    momentum=0.5,
+    tau=0.2,
+    optim=AdamW(lr=1e-3, weight_decay=0.01),
+    schedule=Cosine(warmup=50, floor=0.01),
+    loop=Loop(steps=2000, batch=128, eval_every=200, save_every=1000, watch="max probe"),
+)

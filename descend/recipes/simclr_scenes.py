@@ -1,0 +1,26 @@
+"""simclr-scenes: SimCLR learns what shapes look like from scenes without labels.
+
+descend train simclr-scenes --out runs/simclr
+descend train cnn-images --start.path runs/simclr --start.freeze all
+"""
+
+from descend.data.images.shape_scenes import ShapeScenes
+from descend.data.images.views import Viewing
+from descend.engine.loop import Loop
+from descend.kinds.self_supervised import EmbedSimCLR
+from descend.models.contrastive_encoder import ContrastiveEncoderConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+
+RECIPE = EmbedSimCLR(
+    about="SimCLR on generated scenes without labels, judged by a linear probe (your images: --data.path FOLDER)",
+    parameters=91_344,
+    takes="8 min",
+    model=ContrastiveEncoderConfig(),
+    data=ShapeScenes(),
+    views=Viewing(crop=1.0, flip=0.5, turn=180.0, shift=0.1, zoom=0.15, colour=0.6, balance=0.6, grey=0.0),
+    tau=0.2,
+    optim=AdamW(lr=1e-3, weight_decay=0.01),
+    schedule=Cosine(warmup=50, floor=0.01),
+    loop=Loop(steps=2000, batch=128, eval_every=200, save_every=1000, watch="max probe"),
+)

@@ -1,0 +1,94 @@
+"""Two views of every image: the same however an epoch is cut and after a resume, and what each transform does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from descend.data.images.labelled import Images, Preprocessing
+from descend.data.images.shape_scenes import ShapeScenes
+from descend.data.images.views import Greyed, Inverted, LoadViews, Viewing, labelled_batches, shuffle_views, views_once
+from descend.data.streams.batches import join_batches
+from descend.ops.images.jigsaw import cut
+
+PREPARE = Preprocessing((3, 8, 8), (0.5,) * 3, (0.25,) * 3)
+VIEWS = Viewing(crop=0.7, turn=90.0, shift=0.1, zoom=0.1, balance=0.3, negative=0.2)
+
+
+def images(n: int = 12) -> Images:
+    x = torch.rand(n, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    return Images(x, torch.arange(n) % 3, 100 + torch.arange(n))
+
+
+def load(grid: int = 0, noise: int = 0) -> LoadViews:
+    return LoadViews(images().x, VIEWS.augment(), PREPARE, grid, noise)
+
+
+@pytest.mark.system("siamese-contrastive")
+@pytest.mark.system("siamese-contrastive", "augmented-pairs")
+@pytest.mark.parametrize(("grid", "noise"), [(0, 0), (2, 5)])
+def test_views_do_not_depend_on_how_a_step_is_split(grid: int, noise: int) -> None:
+    whole = shuffle_views(images(), load(grid, noise), 6, 3, (0, 1))
+    halves = shuffle_views(images(), load(grid, noise), 3, 3, (0, 1))
+    ranks = [shuffle_views(images(), load(grid, noise), 6, 3, (rank, 2)) for rank in (0, 1)]
+    resumed = shuffle_views(images(), load(grid, noise), 6, 3, (0, 1))
+    for step in range(5):  # over two ends of an epoch
+        if step == 3:
+            resumed.load_state_dict(whole.state_dict())
+        batch = next(whole)
+        for other in (join_batches([next(halves), next(halves)]), join_batches([next(r) for r in ranks])):
+            assert batch.keys() == other.keys()
+            assert all(torch.equal(batch[name], other[name]) for name in batch)
+        if step >= 3:
+            assert all(torch.equal(x, y) for x, y in zip(batch.values(), next(resumed).values(), strict=True))
+
+
+@pytest.mark.system("siamese-contrastive", "augmented-pairs")
+def test_both_views_are_of_the_same_image_and_differ() -> None:
+    flat = images()
+    flat.x[:] = torch.arange(12)[:, None, None, None] / 12  # each image in a grey of its own
+    mild = LoadViews(flat.x, Viewing(crop=0.7, colour=0.0, grey=0.0, turn=0.0).augment(), PREPARE)
+    batch = next(shuffle_views(flat, mild, 12, 0, (0, 1)))
+    grey = (batch["row"] / 12 - 0.5) / 0.25
+    for name in ("x1", "x2"):
+        assert torch.allclose(batch[name], grey[:, None, None, None].expand(12, 3, 8, 8), atol=1e-5)
+    assert torch.equal(batch["ids"], 100 + batch["row"])
+    changed = next(shuffle_views(images(), load(), 12, 0, (0, 1)))
+    assert (changed["x1"] - changed["x2"]).abs().amax((1, 2, 3)).min() > 0.1
+
+
+def test_a_jigsaw_has_the_pieces_of_its_image() -> None:
+    still = LoadViews(images().x, Viewing(1.0, 0.0, colour=0.0, grey=0.0).augment(), PREPARE, 2, 4)
+    batch = next(shuffle_views(images(), still, 5, 0, (0, 1)))
+    whole = cut(PREPARE.standardize(images().x[batch["row"]]), 2)
+    for mine, pieces in zip(batch["pieces"], whole, strict=True):
+        assert sorted(float(p.sum()) for p in mine) == pytest.approx(sorted(float(p.sum()) for p in pieces))
+    assert batch["noise"].shape == (5, 4)
+    assert ((batch["noise"] >= 0) & (batch["noise"] <= 1)).all()
+
+
+def test_validation_views_never_change_and_follow_the_labelled_images() -> None:
+    found = labelled_batches(images(), images(5), PREPARE, load(), limit=7, size=4)
+    assert [batch["known"].tolist() for batch in found] == [[True] * 4, [True] * 3, [False] * 4, [False]]
+    assert "x1" not in found[0]
+    again = labelled_batches(images(), images(5), PREPARE, load(), limit=7, size=4)
+    assert torch.equal(found[2]["x1"], again[2]["x1"])
+    assert not torch.equal(found[2]["x1"], found[2]["x2"])
+    one = views_once([{"row": torch.tensor([1])}], LoadViews(images(5).x, VIEWS.augment(), PREPARE))
+    assert torch.allclose(one[0]["x1"], found[2]["x1"][1:2], atol=1e-5)
+
+
+def test_grey_and_negative() -> None:
+    x, u = torch.rand(4, 3, 5, 5), torch.tensor([[-1.0], [-0.2], [0.2], [1.0]])
+    grey = Greyed(0.5)(x, u)
+    assert (grey[:2] - grey[:2, :1]).abs().max() == 0
+    assert torch.equal(grey[2:], x[2:])
+    assert torch.equal(Inverted(0.5)(x, u)[0], 1 - x[0])
+    assert torch.equal(Inverted(0.5)(x, u)[3], x[3])
+    assert Viewing(1.0, 0.0, colour=0.0, grey=0.0).augment().transforms == ()
+
+
+def test_scenes_by_shape() -> None:
+    splits = ShapeScenes(count=60).read()
+    assert len(splits.labels) == 6
+    assert sum(len(part.y) for part in (splits.train, splits.valid, splits.test)) == 60
