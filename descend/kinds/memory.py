@@ -49,7 +49,8 @@ def count_parameters(model: object) -> int:
         return 0
     if not type(model).__module__.startswith(f"{models.__name__}."):
         return 0
-    smaller = {f.name: min(LEAST[f.name], getattr(model, f.name)) for f in dataclasses.fields(model) if f.name in LEAST}
+    given = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name in LEAST}
+    smaller = {name: min(LEAST[name], value) for name, value in given.items() if value is not None}
     try:
         with torch.device("meta"):
             sketch = models.make_model(dataclasses.replace(model, **smaller))

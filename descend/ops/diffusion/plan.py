@@ -14,8 +14,8 @@ Systems: ddpm
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
 
 from descend.errors import Mistake
 from descend.ops.diffusion.prediction import Predicts
@@ -58,3 +58,12 @@ class Plan:
                 "--plan.noise.zero-terminal with --plan.predicts eps: pure noise says nothing about the image when "
                 "the noise is predicted; use --plan.predicts v"
             )
+
+    def write(self) -> dict[str, Any]:
+        """As plain values of a config.json."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """From those values."""
+        return cls(**values | {"noise": NoiseSchedule(**values["noise"])})
