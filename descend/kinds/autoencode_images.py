@@ -1,0 +1,69 @@
+"""Autoencoder recipes: images through a few numbers and back; plain, sparse or denoising."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from descend.contracts import Exhibit
+from descend.data.images.labelled import Preprocessing, Splits
+from descend.kinds.generate_images import UNIT, GenerateImages, Learner
+from descend.models.autoencoder import Autoencoder, AutoencoderConfig
+from descend.nn.corruption import GaussianCorruption, MaskingCorruption, SaltAndPepper
+from descend.optim.rules import AdamW
+from descend.ranges import NonNegative
+from descend.tasks.autoencode import Autoencode
+from descend.weights.pretrained import Pretrained
+
+CORRUPTIONS: dict[str, type[nn.Module]] = {
+    "gaussian": GaussianCorruption,
+    "masking": MaskingCorruption,
+    "salt-and-pepper": SaltAndPepper,
+}
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """How the input is spoilt; what is wanted back is the clean image."""
+
+    kind: Literal["none", "gaussian", "masking", "salt-and-pepper"] = "none"
+    amount: NonNegative = 0.3
+    """Standard deviation of Gaussian noise, or the share of spoilt pixels."""
+
+    def build(self) -> nn.Module | None:
+        return None if self.kind == "none" else CORRUPTIONS[self.kind](self.amount)
+
+
+@dataclass(frozen=True)
+class AutoencodeImages(GenerateImages):
+    """An autoencoder on images in 0..1, without their classes."""
+
+    model: AutoencoderConfig = field(default_factory=AutoencoderConfig)
+    optim: AdamW = field(default_factory=AdamW)
+    corruption: Corruption = field(default_factory=Corruption)
+    sparsity: NonNegative = 0.0
+    """λ on the activations of the code; 0: none."""
+    scale: ClassVar[tuple[float, float]] = UNIT
+
+    def assemble(self, prepare: Preprocessing) -> Learner:
+        model = Autoencoder(replace(self.model, image=prepare.image))
+        return Learner(Autoencode(model, self.corruption.build(), self.sparsity), model, {"model": self.optim})
+
+    def draw(self, random: torch.Generator, n: int, image: tuple[int, int, int]) -> dict[str, Tensor]:
+        """What decides which pixels are spoilt."""
+        return {} if self.corruption.kind == "none" else {"u": torch.rand(n, *image, generator=random)}
+
+    def exhibits(self, model: Pretrained, splits: Splits, prepare: Preprocessing) -> list[Exhibit]:
+        """Reconstructions beside those of PCA, and a map of the codes."""
+        from descend.views.attempts import show_each
+        from descend.views.latent import show_latent_map, show_reconstructions
+
+        return show_each(
+            {
+                "Reconstructions": lambda: show_reconstructions(model, splits, prepare, self.corruption.build()),
+                "Map of the codes": lambda: show_latent_map(model, splits, prepare),
+            }
+        )
