@@ -22,7 +22,7 @@ from descend.data.streams.arrays import Drawn, InOrder, Shuffled, generator
 from descend.data.streams.beside import Beside, BesideOnce
 from descend.data.streams.shards import process
 from descend.data.streams.splits import split_by_group
-from descend.data.tables.points import PointScale, read_points
+from descend.data.tables.points import PointScale, dequantise, find_whole, read_points
 from descend.data.toys.densities import (
     Box,
     Checkerboard,
@@ -43,6 +43,7 @@ from descend.ranges import Count, Positive, Range
 from descend.views.densities import fit_box, show_density, show_samples
 
 VALID, TEST = 1, 2  # keys of the points that are never trained on
+DEQUANTISED = 3  # key of the noise that is added to whole numbers
 SHARES = (0.8, 0.1)  # of a file's points: for training and for validation
 LEAST = 20  # distinct points of a file
 
@@ -61,6 +62,8 @@ class Plane:
     """Of a ring; of a grid or checkerboard, half its side."""
     path: str = ""
     """Points of your own instead: a .csv or .tsv file of two columns."""
+    dequantise: bool = False
+    """Add uniform noise in 0..1 to columns of whole numbers, which have no density otherwise."""
     valid: Count = 2000
     """Points for validation; of a file, a tenth."""
     test: Count = 10_000
@@ -68,7 +71,7 @@ class Plane:
 
     def read(self) -> PointSplits:
         if self.path:
-            return PointSplits.of_file(self.path)
+            return PointSplits.of_file(self.path, self.dequantise)
         density = self.density()
         return PointSplits(density.sample(self.valid, generator(VALID)), density.box, density, exact=find_entropy(self))
 
@@ -110,9 +113,16 @@ class PointSplits:
     std: Tensor = field(default_factory=lambda: torch.ones(2, dtype=torch.float64))
 
     @classmethod
-    def of_file(cls, path: str) -> PointSplits:
+    def of_file(cls, path: str, noisy: bool = False) -> PointSplits:
         """Equal points stay in one part; the training points say what is standard."""
         points = read_points(path)
+        if noisy:
+            points = dequantise(points, generator(DEQUANTISED))
+        elif whole := find_whole(points):
+            raise Mistake(
+                f"--data.path {path}: column {whole[0] + 1} holds whole numbers only, which have no density; add noise "
+                f"in 0..1 to them with --data.dequantise"
+            )
         if len(points.unique(dim=0)) < LEAST:
             raise Mistake(f"--data.path {path}: {len(points.unique(dim=0))} distinct points; give at least {LEAST}")
         rows = split_by_group([tuple(point) for point in points.tolist()], SHARES)

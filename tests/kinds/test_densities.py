@@ -109,14 +109,31 @@ def test_points_of_a_file(tmp_path: Path, head: str) -> None:
         ("1,2\n3,nan\n", r"mine\.csv, line 2: 3 nan is not finite"),
         ("1,2,3\n", r"mine\.csv, line 1: 3 columns; points in the plane need 2"),
         ("a,b\n", "holds no points"),
-        ("1,2\n" * 30, "1 distinct points; give at least 20"),
-        ("".join(f"{i},4\n" for i in range(30)), "column 2 is constant"),
+        ("1.5,2.5\n" * 30, "1 distinct points; give at least 20"),
+        ("".join(f"{i}.5,4.5\n" for i in range(30)), "column 2 is constant"),
+        ("".join(f"{i}.5,{i}\n" for i in range(30)), r"column 2 holds whole numbers only.*--data\.dequantise"),
     ],
 )
 def test_mistakes_in_a_file(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "mine.csv").write_text(text)
     with pytest.raises(Mistake, match=told):
         Stub(data=Plane(path=str(tmp_path / "mine.csv"))).build()
+
+
+@pytest.mark.system("normalizing-flow", "named-layer")
+def test_whole_numbers_are_dequantised_when_asked(tmp_path: Path) -> None:
+    """Noise in 0..1 on the whole column alone, the same each time."""
+    (tmp_path / "mine.csv").write_text("".join(f"{i % 7},{i}.25\n" for i in range(60)))
+    data = Plane(path=str(tmp_path / "mine.csv"), dequantise=True)
+    first, again = data.read(), data.read()
+    assert first.train is not None
+    assert again.train is not None
+    assert torch.equal(first.train, again.train)
+    back = first.train.double() * first.std + first.mean
+    assert len(back[:, 0].unique()) == len(back)
+    assert ((back[:, 1] - 0.25) - (back[:, 1] - 0.25).round()).abs().max() < 1e-4
+    assert back[:, 0].min() >= 0
+    assert back[:, 0].max() < 7
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""Points of the user's own: two columns of numbers in a .csv or .tsv file, with or without a line of names."""
+"""Points of the user's own: two columns of numbers in a .csv or .tsv file, with or without a line of names.
+
+A column of whole numbers has no density: a model could make it as high as it likes at each of them. Dequantised,
+x + u with u uniform in 0..1, it has one, and E_u[log p(x + u)] is a lower bound of log P(x) for the whole number x.
+"""
 
 from __future__ import annotations
 
@@ -61,3 +65,16 @@ def read_points(path: str | Path) -> Tensor:
     if not points:
         raise Mistake(f"{show(path)} holds no points; each line is a pair of numbers: 0.25,-1.5")
     return torch.tensor(points, dtype=torch.float64)
+
+
+def find_whole(points: Tensor) -> list[int]:
+    """The columns that hold nothing but whole numbers."""
+    return [k for k, column in enumerate(points.T) if bool((column == column.round()).all())]
+
+
+def dequantise(points: Tensor, random: torch.Generator) -> Tensor:
+    """Uniform noise in 0..1 added to every number of the whole columns, once and for all."""
+    noise = torch.rand(points.shape, generator=random, dtype=points.dtype)
+    whole = find_whole(points)
+    mask = torch.tensor([k in whole for k in range(points.shape[1])])
+    return points + noise * mask
