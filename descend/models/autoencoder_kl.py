@@ -57,6 +57,11 @@ class AutoencoderKLConfig:
         """By which the sides shrink."""
         return 2 ** (len(self.widths) - 1)
 
+    @property
+    def code(self) -> int:
+        """Channels of what the diffusion model sees."""
+        return self.latent
+
 
 class Gaussian(NamedTuple):
     """A code with its uncertainty: mean and log σ², each (b, k, h, w)."""
@@ -101,6 +106,11 @@ class AutoencoderKL(Pretrained):
         code = self.encode(x)
         return self.decode(code.mean if noise is None else code.draw(noise))
 
+    def pass_through(self, x: Tensor, noise: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """x̂ by the code that this noise draws, and what it costs: the divergence of each image's code, kl (b)."""
+        code = self.encode(x)
+        return self.decode(code.draw(noise)), {"kl": code.divergence()}
+
     def to_latent(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """s·z: what the diffusion model sees."""
         code = self.encode(x)
@@ -116,10 +126,10 @@ class AutoencoderKL(Pretrained):
         self.config = replace(self.config, scale=scale)
         return scale
 
-    def freeze_encoder(self) -> None:
-        """Only what comes after the code learns: decoder tuning leaves the codes as they are."""
-        for part in (self.encoder, self.quant_conv):
-            part.requires_grad_(False)
+    def take_decoder(self, other: AutoencoderKL) -> None:
+        """The decoder of another one of the same sizes: codes stay as they are, images become others."""
+        for name in ("decoder", "post_quant_conv"):
+            getattr(self, name).load_state_dict(getattr(other, name).state_dict())
 
 
 SIZES = {

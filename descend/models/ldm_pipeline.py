@@ -11,7 +11,7 @@ Systems: latent-diffusion
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 import torch
@@ -24,6 +24,7 @@ from descend.models.autoencoder_kl import AutoencoderKL, AutoencoderKLConfig
 from descend.models.unet_2d import UNet2D, UNet2DConfig
 from descend.models.vq_model import VQModel, VQModelConfig
 from descend.ops.diffusion.plan import Plan
+from descend.ops.diffusion.prediction import Predicts
 from descend.ranges import NonNegative
 from descend.sampling.diffusion.denoiser import Predict
 from descend.sampling.diffusion.samplers import draw
@@ -91,6 +92,19 @@ class LDMPipeline(Pipeline):
     def from_latent(self, z: Tensor) -> Tensor:
         """Images of codes."""
         return self.vqvae.from_latent(z)
+
+    @property
+    def scale(self) -> float:
+        """s: what codes are multiplied with."""
+        return self.vqvae.config.scale
+
+    def set_scale(self, scale: float) -> None:
+        """Another scale, measured on the data."""
+        self.vqvae.config = replace(self.vqvae.config, scale=scale)
+
+    def set_prediction(self, predicts: Predicts) -> None:
+        """What the U-Net learns to say: eps, x0 or v."""
+        self.set("plan", replace(self.plan, predicts=predicts))
 
 
 TINY = LDMConfig(

@@ -35,6 +35,7 @@ from descend.models.autoencoder_kl import AutoencoderKL, AutoencoderKLConfig
 from descend.models.clip_text_model import ClipTextConfig, ClipTextModel
 from descend.models.unet_2d_condition import UNet2DCondition, UNet2DConditionConfig
 from descend.ops.diffusion.plan import Plan
+from descend.ops.diffusion.prediction import Predicts
 from descend.ops.diffusion.schedule import NoiseSchedule
 from descend.ranges import NonNegative
 from descend.sampling.diffusion.denoiser import Predict, free_guidance
@@ -120,6 +121,19 @@ class StableDiffusionPipeline(Pipeline):
     def from_latent(self, z: Tensor) -> Tensor:
         """Images of codes."""
         return self.vae.from_latent(z)
+
+    @property
+    def scale(self) -> float:
+        """s: what codes are multiplied with."""
+        return self.vae.config.scale
+
+    def set_scale(self, scale: float) -> None:
+        """Another scale, measured on the data."""
+        self.vae.config = replace(self.vae.config, scale=scale)
+
+    def set_prediction(self, predicts: Predicts) -> None:
+        """What the U-Net learns to say: eps, x0 or v."""
+        self.set("plan", replace(self.plan, predicts=predicts))
 
     # Text
 

@@ -54,6 +54,11 @@ class VQModelConfig:
         """By which the sides shrink."""
         return 2 ** (len(self.widths) - 1)
 
+    @property
+    def code(self) -> int:
+        """Channels of what the diffusion model sees."""
+        return self.word_width or self.latent
+
 
 class Quantised(NamedTuple):
     """words (b, k, h, w), through which gradients pass straight; tokens (b, h, w); the two terms of the loss."""
@@ -95,12 +100,21 @@ class VQModel(Pretrained):
 
     def decode(self, z: Tensor) -> Tensor:
         """Images of codes, which are quantised first."""
-        return self.decoder(self.post_quant_conv(self.quantise(z).words))
+        return self.decode_words(self.quantise(z).words)
+
+    def decode_words(self, words: Tensor) -> Tensor:
+        """Images of words of the codebook."""
+        return self.decoder(self.post_quant_conv(words))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x̂, and the codebook's term of the loss."""
         found = self.quantise(self.encode(x))
-        return self.decoder(self.post_quant_conv(found.words)), found.codebook
+        return self.decode_words(found.words), found.codebook
+
+    def pass_through(self, x: Tensor, noise: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """x̂, and the two terms of the loss; nothing is drawn."""
+        found = self.quantise(self.encode(x))
+        return self.decode_words(found.words), {"codebook": found.codebook, "commitment": found.commitment}
 
     def to_latent(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """s·z: what the diffusion model sees; nothing is drawn."""

@@ -191,7 +191,9 @@ def judge_best(recipe: Recipe, parts: Parts, run: Run) -> None:
 def take_weights(parts: Parts, folder: Path) -> None:
     """The weights of a checkpoint into the model that the recipe makes."""
     try:
-        parts.model.load_state_dict(load(folder).state_dict())
+        saved = load(folder)
+        parts.model.load_state_dict(saved.state_dict())
+        parts.model.take_settings(saved.config)
     except RuntimeError as error:
         found = " ".join(str(error).partition("\n")[2].split())[:200]
         raise Mistake(

@@ -69,6 +69,12 @@ class Pipeline(Pretrained):
         """Change one of the pipeline's own settings."""
         self.settings = dataclasses.replace(self.settings, **{name: value})
 
+    def take_settings(self, config: Any) -> None:
+        """Those of a saved pipeline with the same parts."""
+        self.settings = config
+        for name in self.kinds:
+            getattr(self, name).config = getattr(config, name)
+
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
         """The pipeline saved in this folder, by descend or by diffusers, in evaluation mode."""

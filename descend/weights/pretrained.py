@@ -92,6 +92,9 @@ def _fill_unsaved(model: nn.Module, build: Callable[[], nn.Module]) -> None:
             if name in unsaved:
                 buffer.copy_(fresh[name])
 
+    def take_settings(self, config: Any) -> None:
+        """What training measured and a config keeps (the scale of a latent); most models have nothing of the kind."""
+
 
 def _named(cls: type) -> type:
     """The class that names its Config: sharding puts another on top of it."""
