@@ -1,7 +1,7 @@
 """Mixture of Gaussians: a density whose every number is known, and so a test for anything that generates.
 
     p(z = k) = π_k        p(x | z = k) = N(x; μ_k, σ_k² I)        p(x) = Σ_k π_k N(x; μ_k, σ_k² I)
-    p(z = k | x) = π_k N(x; μ_k, σ_k² I) / p(x)
+    p(z = k | x) = π_k N(x; μ_k, σ_k² I) / p(x)        ∇ log p(x) = Σ_k p(z = k | x) (μ_k − x) / σ_k²
 
     fitted to x with shares q:   N_k = Σ_n q_nk    π_k = N_k / n    μ_k = Σ_n q_nk x_n / N_k
                                  σ_k² = Σ_n q_nk ‖x_n − μ_k‖² / (d N_k)
@@ -51,6 +51,14 @@ class Mixture:
     def posterior(self, x: Tensor) -> Tensor:
         """p(z = k | x): which component a point came from (n, k)."""
         return self.log_joint(x).softmax(dim=1)
+
+    def score(self, x: Tensor) -> Tensor:
+        """∇ log p(x) of each point (n, d).
+
+        Systems: score-function
+        """
+        weights = self.posterior(x) / self.sigma**2
+        return weights @ self.mu - weights.sum(dim=1, keepdim=True) * x
 
     @classmethod
     def fit(cls, x: Tensor, q: Tensor) -> Mixture:

@@ -1,0 +1,1 @@
+"""Energies with a latent variable, and what limits it."""

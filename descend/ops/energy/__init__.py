@@ -1,0 +1,1 @@
+"""Energies: Gibbs distributions, inference by descent, and the score."""
