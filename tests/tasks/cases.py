@@ -21,7 +21,6 @@ from descend.models.actor_critic import ActorCritic, ActorCriticConfig
 from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.ops.actions import Categorical
 from descend.tasks import (
-    adversarial,
     adversarial_examples,
     classify,
     contrastive,
@@ -41,14 +40,22 @@ from descend.tasks import (
     weighted,
 )
 from descend.tasks import word_vectors as words
-from tests.tasks import self_supervised_cases
+from tests.tasks import (
+    adversarial_cases,
+    diffusion_cases,
+    energy_cases,
+    flow_cases,
+    latent_cases,
+    ldm_cases,
+    self_supervised_cases,
+)
 
 B = 8
 RANDOM = {
     "ClassifyMixed": "each micro-batch is mixed with itself, in proportions drawn anew",
     "ScheduledSampling": "which words are the model's own is drawn anew for each micro-batch",
 }
-ABSTRACT = {"FromLosses", "JointEmbedding", "Representation"}
+ABSTRACT = {"EnergyTask", "FromLosses", "JointEmbedding", "Representation"}
 ONE_PROCESS = {"TruncatedLanguage": "the state of each track lives in one process"}
 
 
@@ -172,12 +179,6 @@ def segment_case() -> tuple[Task, Batch]:
     return task, {"x": numbers(B, 2, 6, 6), "y": torch.randint(3, (B, 6, 6), dtype=torch.uint8)}
 
 
-def game() -> tuple[Task, Batch]:
-    quality = lambda x: {"norm": x.norm(dim=1)}
-    d = nn.Sequential(nn.Linear(2, 1), nn.Flatten(0))
-    return adversarial.Adversarial(nn.Linear(3, 2), d, quality), {"x": numbers(B, 2), "z": numbers(B, 3)}
-
-
 def truncated_case() -> tuple[Task, Batch]:
     task = truncated.TruncatedLanguage(lstm_lm.RecurrentLM(lstm_lm.TINY), B)
     fresh = torch.arange(B) % 2 == 0
@@ -189,7 +190,11 @@ def vectors(kind: Callable[..., Task], model: type[nn.Module], batch: Batch) -> 
 
 
 CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
-    "Adversarial": game,
+    **adversarial_cases.CASES,
+    **diffusion_cases.CASES,
+    **energy_cases.CASES,
+    **latent_cases.CASES,
+    **ldm_cases.CASES,
     "BalancedLanguage": balanced_language,
     "Classify": lambda: classifier(classify.Classify),
     "ClassifyAdversarially": lambda: images(lambda m: adversarial_examples.ClassifyAdversarially(m, 0.1)),
@@ -241,7 +246,7 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "TruncatedLanguage": truncated_case,
 }
 
-CASES |= self_supervised_cases.CASES
+CASES |= self_supervised_cases.CASES | flow_cases.CASES
 
 
 def make(name: str) -> tuple[Task, Batch]:
