@@ -3,7 +3,11 @@
     d²(N(μ₁, C₁), N(μ₂, C₂)) = ‖μ₁ − μ₂‖² + tr(C₁ + C₂ − 2 (C₁^½ C₂ C₁^½)^½)          C with 1 / (n − 1)
 
 With the features of Inception-v3 this is the FID. Nothing here knows which network it is: any function of a batch that
-gives vectors will do, and figures of different networks cannot be compared. Few examples bias it upwards.
+gives vectors will do, and figures of different networks cannot be compared. It is 0 only where both moments agree. Few
+examples bias it upwards: two samples of one distribution have a distance above 0 that falls with their number, so a
+figure belongs to a number n of examples, and is best read beside that of real against real at the same n.
+
+Systems: fid
 """
 
 from __future__ import annotations
@@ -12,6 +16,22 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from descend.errors import Mistake
+
+
+def fid(x: Tensor, y: Tensor) -> float:
+    """The Fréchet distance of features x (n, d) and y (m, d), refused where there are too few for their covariances.
+
+    Systems: fid
+    """
+    few = min(len(x), len(y))
+    if few <= x.shape[1]:
+        raise Mistake(
+            f"a Fréchet distance of {x.shape[1]} features needs more than {x.shape[1]} images of each kind, not {few}: "
+            f"draw more samples, or compare by KID, which has no such limit"
+        )
+    return frechet_distance(x, y)
 
 
 def frechet_distance(x: Tensor, y: Tensor) -> float:

@@ -7,6 +7,7 @@ import torch
 from descend.catalog.examples import Compute, Inputs, real
 from descend.data.streams.arrays import Shuffled
 from descend.metrics.classification import top_k
+from descend.metrics.frechet import fid, frechet_distance, moments_of
 from descend.optim.scaling import largest_loss, lost_below, smallest_subnormal, through_half
 
 
@@ -55,12 +56,31 @@ def loss_scale(i: Inputs) -> Inputs:
     }
 
 
+def frechet(i: Inputs) -> Inputs:
+    x, y = real(i["real_features"]), real(i["generated_features"])
+    (mu, c), (nu, e) = moments_of(x), moments_of(y)
+    product = torch.linalg.eigvals(c @ e).real.clamp(min=0).sqrt().sum()  # tr (C E)^½, for any root
+    one = real([[-1.0], [1.0]]) / 2**0.5  # variance 1
+    return {
+        "mu_r": mu,
+        "mu_g": nu,
+        "Sigma_r": c,
+        "Sigma_g": e,
+        "mean_term": (mu - nu).square().sum(),
+        "fid": fid(x, y),
+        "fid_via_eigenvalues_of_product": (mu - nu).square().sum() + (c + e).trace() - 2 * product,
+        "fid_identical": round(fid(x, x), 12) + 0.0,
+        "one_dim_check_mu_0_3_sd_1_2": round(frechet_distance(one, 2 * one + 3), 9),
+    }
+
+
 EXAMPLES: dict[str, Compute] = {
     "MF-11.3.2-fp16-range": float16_range,
     "MF-11.3.2-underflow": underflow,
     "MF-11.3.1-loss-scale": loss_scale,
     "DLN-ILSVRC-random": random_guess,
     "DLD-1.8-batches-per-epoch": batches_per_epoch,
+    "DLD-1.9-fid": frechet,
 }
 
 SET_ASIDE: dict[str, str] = {}
