@@ -94,6 +94,11 @@ PROOFS = [
     Proof("vit-mnist", "accuracy", 0.985, seeds=(0,), needs="images"),
     Proof("clip-scenes", "zero_shot", 0.95, seeds=(0,)),
     Proof("unet-scenes", "mean_iou", 0.95),
+    Proof("verify-digits", "accuracy", 0.90),
+    *(
+        Proof(f"{name}-scenes", "probe", 0.70, source="a linear classifier of the raw pixels: 0.235")
+        for name in ("simclr", "moco", "byol", "jepa")
+    ),
     Proof("lstm-sentiment", "accuracy", 0.83, needs="opinions", flags=OPINIONS),
     Proof("lstm-translate", "bleu", 5, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
     Proof("lstm-attention-translate", "bleu", 15, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),

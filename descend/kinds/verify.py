@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from descend.contracts import Batch
+from descend.contracts import Batch, Exhibit
 from descend.data.images.digits import Digits
 from descend.data.images.labelled import Preprocessing, Splits
 from descend.data.images.source import describe_classes
@@ -74,7 +75,7 @@ class VerifyPairs(Recipe):
                 **describe_batch(loop, batch),
             },
             save_extra=prepare.save,
-            exhibits=lambda: [show_distances(task, valid), show_pairs(task, valid, prepare)],
+            exhibits=lambda: show_verification(task, valid, prepare),
         )
 
     def judged_by(self, splits: Splits, part: str, prepare: Preprocessing) -> list[Batch]:
@@ -95,3 +96,15 @@ class VerifyPairs(Recipe):
     def packages(self) -> tuple[str, ...]:
         """As for images with classes."""
         return ClassifyImages(data=self.data, loop=self.loop).packages()
+
+
+def show_verification(task: Verify, valid: list[Batch], prepare: Preprocessing) -> list[Exhibit]:
+    """Distances of pairs, and the pairs that are hardest to tell."""
+
+    def measure(batch: Batch) -> Tensor:
+        where, training = next(task.parameters()).device, task.training
+        found = task.eval().measure({name: x.to(where) for name, x in batch.items()}).cpu()
+        task.train(training)
+        return found
+
+    return [show_distances(measure, valid), show_pairs(measure, valid, prepare)]

@@ -92,7 +92,7 @@ class IJepaForImageClassification(IJepaEncoder):
 
 
 SIZES = {"ijepa-vit-huge": IJepaConfig(patch=14, width=1280, depth=32, heads=16, hidden=5120, eps=1e-6)}
-PARAMETERS = {"ijepa-vit-huge": 630_762_240}
+PARAMETERS = {"ijepa-vit-huge": 630_764_802}  # 2,562 of them in the head for two classes
 TINY = IJepaConfig(side=12, patch=4, width=32, depth=2, heads=4, hidden=48)
 
 
@@ -106,7 +106,7 @@ ARCHITECTURES: dict[str, type[Pretrained]] = {
     "IJepaForImageClassification": IJepaForImageClassification,
 }
 LAYOUT = Layout(
-    architecture="IJepaModel",
+    architecture="IJepaForImageClassification",
     fields=FIELDS,
     fixed=FIXED,
     parts={"labels": Labels},

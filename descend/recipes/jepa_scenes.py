@@ -1,7 +1,7 @@
 """jepa-scenes: I-JEPA learns what shapes look like by foreseeing what it will say of hidden parts of a scene.
 
 descend train jepa-scenes --out runs/jepa
-descend train cnn-images --start.path runs/jepa --start.freeze all
+descend train cnn-images --data.size 32 --start.path runs/jepa --start.freeze all
 """
 
 from descend.data.images.jepa_blocks import TargetBlocks

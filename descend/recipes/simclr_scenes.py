@@ -1,7 +1,7 @@
 """simclr-scenes: SimCLR learns what shapes look like from scenes without labels.
 
 descend train simclr-scenes --out runs/simclr
-descend train cnn-images --start.path runs/simclr --start.freeze all
+descend train cnn-images --data.size 32 --start.path runs/simclr --start.freeze all
 """
 
 from descend.data.images.shape_scenes import ShapeScenes

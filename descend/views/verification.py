@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,28 +10,23 @@ from torch import Tensor
 from descend.contracts import Batch, Exhibit
 from descend.data.images.labelled import Preprocessing
 from descend.metrics.verification import best_threshold
-from descend.tasks.verify import Verify
 from descend.views.representation import to_pixels
 
+Measure = Callable[[Batch], Tensor]
 BINS, SHOWN = 24, 8
 
 
 @torch.no_grad()
-def measure_pairs(task: Verify, batches: Sequence[Batch], known: bool) -> tuple[Tensor, Tensor]:
+def measure_pairs(measure: Measure, batches: Sequence[Batch], known: bool) -> tuple[Tensor, Tensor]:
     """Distances and which pairs are the same, of the known pairs or of the others."""
-    training = task.training
-    task.eval()
-    where = next(task.parameters()).device
     chosen = [batch for batch in batches if bool(batch["known"].all()) == known]
-    d = [task.measure({name: x.to(where) for name, x in batch.items()}).cpu() for batch in chosen]
-    task.train(training)
-    return torch.cat(d), torch.cat([batch["y1"] == batch["y2"] for batch in chosen])
+    return torch.cat([measure(batch) for batch in chosen]), torch.cat([b["y1"] == b["y2"] for b in chosen])
 
 
-def show_distances(task: Verify, batches: Sequence[Batch]) -> Exhibit:
+def show_distances(measure: Measure, batches: Sequence[Batch]) -> Exhibit:
     """How many same and different pairs there are at each distance."""
-    d, same = measure_pairs(task, batches, known=False)
-    threshold = best_threshold(*measure_pairs(task, batches, known=True))
+    d, same = measure_pairs(measure, batches, known=False)
+    threshold = best_threshold(*measure_pairs(measure, batches, known=True))
     edges = torch.linspace(0, float(d.max()), BINS + 1)
     counts = {
         name: torch.histc(d[kind], BINS, 0, float(d.max())).tolist()
@@ -41,9 +36,9 @@ def show_distances(task: Verify, batches: Sequence[Batch]) -> Exhibit:
     return Exhibit("curve", "Distances of pairs", content, f"Taken for the same up to {threshold:.3f}.")
 
 
-def show_pairs(task: Verify, batches: Sequence[Batch], prepare: Preprocessing) -> Exhibit:
+def show_pairs(measure: Measure, batches: Sequence[Batch], prepare: Preprocessing) -> Exhibit:
     """The same pairs that lie farthest apart, and the different ones that lie nearest."""
-    d, same = measure_pairs(task, batches, known=False)
+    d, same = measure_pairs(measure, batches, known=False)
     others = [batch for batch in batches if not batch["known"].all()]
     x1, x2 = (torch.cat([batch[name] for batch in others]) for name in ("x1", "x2"))
     far = d.masked_fill(~same, -torch.inf).topk(min(SHOWN // 2, int(same.sum()))).indices

@@ -27,6 +27,9 @@ RECORDED = [
     pytest.param("position-grid", marks=pytest.mark.system("class-token", "learned-grid")),
     pytest.param("deep-post-norm", marks=pytest.mark.system("add-and-norm-and-stack", "deep")),
     pytest.param("future-leak", marks=pytest.mark.system("causal-mask", "leak")),
+    pytest.param("collapse", marks=[pytest.mark.system("byol", "collapse"), pytest.mark.system("simsiam", "collapse")]),
+    pytest.param("temporal-embedding", marks=pytest.mark.system("siamese-contrastive", "distance-grows")),
+    pytest.param("mined-negatives", marks=pytest.mark.system("siamese-contrastive", "mined-training")),
     pytest.param("cnn-inductive-biases", marks=pytest.mark.system("cnn-inductive-biases", "permutation", "shift")),
     pytest.param(
         "degradation",

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from descend.contracts import Batch, Task
-from descend.models import ijepa
+from descend.models import ijepa, vit_mae
 from descend.nn.patch_predictor import PatchPredictor
 from descend.ops.mining import mine_semi_hard, mine_top
-from descend.tasks import jepa, joint_embedding, self_prediction, verify
+from descend.tasks import jepa, joint_embedding, masked_autoencoder, self_prediction, verify
 
 B = 8
 
@@ -86,6 +86,12 @@ def jepa_case() -> tuple[Task, Batch]:
     return task, {"x": torch.randn(B, 3, 12, 12, dtype=torch.float64), **places, **labels}
 
 
+def painting() -> tuple[Task, Batch]:
+    model = vit_mae.ViTMAEForPreTraining(replace(vit_mae.TINY, depth=1))
+    images = {"x": torch.randn(B, 3, 12, 12, dtype=torch.float64), "noise": torch.rand(B, 9, dtype=torch.float64)}
+    return masked_autoencoder.PaintHidden(model), images | {"y": torch.arange(B) % 3, "known": torch.arange(B) < 4}
+
+
 def pairs() -> tuple[Task, Batch]:
     found = views()
     marks = {"y1": torch.arange(B) % 3, "y2": torch.arange(B) % 2, "known": torch.arange(B) < 4}
@@ -97,6 +103,7 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "JEPA": jepa_case,
     "MoCo": lambda: (joint_embedding.MoCo(Projecting(), 12, 4, 0.9, 0.2), views()),
     "PIRL": pirl,
+    "PaintHidden": painting,
     "Siamese": lambda: (joint_embedding.Siamese(Projecting(), mine_top(3), 0.1), views()),
     "SimCLR": lambda: (joint_embedding.SimCLR(Projecting(), 0.3), views()),
     "SimSiam": lambda: (self_prediction.SimSiam(Predicting()), views()),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from descend.data.images.stream import Load
+from descend.data.images.views import DrawnLoad
 from descend.ops.images.target_blocks import choose_context, place_blocks
 from descend.ranges import Depth, Side
 
@@ -33,7 +33,7 @@ class TargetBlocks:
 
 
 @dataclass(frozen=True)
-class LoadBlocks(Load):
+class LoadBlocks(DrawnLoad):
     """{"row", "u", ..} -> {"x", "context", "targets", ..}"""
 
     blocks: TargetBlocks = field(default_factory=TargetBlocks)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -92,17 +92,18 @@ class Viewing:
         return Augment(tuple(transform for used, transform in transforms if used))
 
 
-class DrawnLoad(Protocol):
+@dataclass(frozen=True)
+class DrawnLoad(Load):
     """{"row", "u", ..} -> a batch, with `chance` random numbers u for every image."""
 
     @property
-    def chance(self) -> int: ...
-
-    def __call__(self, batch: Batch) -> Batch: ...
+    def chance(self) -> int:
+        """Random numbers of an image."""
+        return self.augment.chance
 
 
 @dataclass(frozen=True)
-class LoadViews(Load):
+class LoadViews(DrawnLoad):
     """{"row", "u", ..} -> {"x1", "x2", "row", ..}; `grid` > 0: {"x1", "pieces", "noise", "row", ..}."""
 
     grid: int = 0
@@ -125,10 +126,10 @@ class LoadViews(Load):
         return {"x1": first, "pieces": pieces, "noise": (noise + 1) / 2, **batch}
 
 
-def shuffle_views(
-    images: Images, load: LoadViews, batch: int, seed: int, where: tuple[int, int], workers: int = 0
+def shuffle_loaded(
+    images: Images, load: DrawnLoad, batch: int, seed: int, where: tuple[int, int], workers: int = 0
 ) -> Ahead:
-    """Training batches: every image once per epoch, in two fresh views; `row` is its place among the images."""
+    """Training batches: every image once per epoch, with fresh numbers; `row` is its place among the images."""
     rows = {"row": torch.arange(len(images.y)), "y": images.y, "ids": images.ids}
     return Ahead(Shuffled(rows, batch, seed, *where, chance=load.chance), load, workers)
 
@@ -143,18 +144,21 @@ def views_once(batches: Iterable[Batch], load: DrawnLoad, seed: int = 0) -> list
 
 
 def labelled_batches(
-    known: Images, held_out: Images, prepare: Preprocessing, load: LoadViews | None, limit: int, size: int = 256
+    known: Images,
+    held_out: Images,
+    prepare: Preprocessing,
+    load: DrawnLoad,
+    names: tuple[str, ...],
+    limit: int,
+    size: int = 256,
 ) -> list[Batch]:
     """Images to judge a representation by: at most `limit` labelled ones to fit a probe to, then the held-out ones,
-    with two views each that never change, where there is a `load` for views."""
+    with what `load` gives under these names, drawn once and for all."""
     rows = torch.linspace(0, len(known.y) - 1, min(limit, len(known.y))).long()
     found = [plain(known, part, prepare, True) for part in rows.split(size)]
     for part in torch.arange(len(held_out.y)).split(size):
-        batch = plain(held_out, part, prepare, False)
-        if load is not None:
-            [pair] = views_once([{"row": part}], LoadViews(held_out.x, load.augment, prepare))
-            batch |= {"x1": pair["x1"], "x2": pair["x2"]}
-        found.append(batch)
+        [drawn] = views_once([{"row": part}], load)
+        found.append(plain(held_out, part, prepare, False) | {name: drawn[name] for name in names})
     return found
 
 

@@ -7,7 +7,7 @@ import torch
 
 from descend.data.images.labelled import Images, Preprocessing
 from descend.data.images.shape_scenes import ShapeScenes
-from descend.data.images.views import Greyed, Inverted, LoadViews, Viewing, labelled_batches, shuffle_views, views_once
+from descend.data.images.views import Greyed, Inverted, LoadViews, Viewing, labelled_batches, shuffle_loaded, views_once
 from descend.data.streams.batches import join_batches
 from descend.ops.images.jigsaw import cut
 
@@ -28,10 +28,10 @@ def load(grid: int = 0, noise: int = 0) -> LoadViews:
 @pytest.mark.system("siamese-contrastive", "augmented-pairs")
 @pytest.mark.parametrize(("grid", "noise"), [(0, 0), (2, 5)])
 def test_views_do_not_depend_on_how_a_step_is_split(grid: int, noise: int) -> None:
-    whole = shuffle_views(images(), load(grid, noise), 6, 3, (0, 1))
-    halves = shuffle_views(images(), load(grid, noise), 3, 3, (0, 1))
-    ranks = [shuffle_views(images(), load(grid, noise), 6, 3, (rank, 2)) for rank in (0, 1)]
-    resumed = shuffle_views(images(), load(grid, noise), 6, 3, (0, 1))
+    whole = shuffle_loaded(images(), load(grid, noise), 6, 3, (0, 1))
+    halves = shuffle_loaded(images(), load(grid, noise), 3, 3, (0, 1))
+    ranks = [shuffle_loaded(images(), load(grid, noise), 6, 3, (rank, 2)) for rank in (0, 1)]
+    resumed = shuffle_loaded(images(), load(grid, noise), 6, 3, (0, 1))
     for step in range(5):  # over two ends of an epoch
         if step == 3:
             resumed.load_state_dict(whole.state_dict())
@@ -48,18 +48,18 @@ def test_both_views_are_of_the_same_image_and_differ() -> None:
     flat = images()
     flat.x[:] = torch.arange(12)[:, None, None, None] / 12  # each image in a grey of its own
     mild = LoadViews(flat.x, Viewing(crop=0.7, colour=0.0, grey=0.0, turn=0.0).augment(), PREPARE)
-    batch = next(shuffle_views(flat, mild, 12, 0, (0, 1)))
+    batch = next(shuffle_loaded(flat, mild, 12, 0, (0, 1)))
     grey = (batch["row"] / 12 - 0.5) / 0.25
     for name in ("x1", "x2"):
         assert torch.allclose(batch[name], grey[:, None, None, None].expand(12, 3, 8, 8), atol=1e-5)
     assert torch.equal(batch["ids"], 100 + batch["row"])
-    changed = next(shuffle_views(images(), load(), 12, 0, (0, 1)))
+    changed = next(shuffle_loaded(images(), load(), 12, 0, (0, 1)))
     assert (changed["x1"] - changed["x2"]).abs().amax((1, 2, 3)).min() > 0.1
 
 
 def test_a_jigsaw_has_the_pieces_of_its_image() -> None:
     still = LoadViews(images().x, Viewing(1.0, 0.0, colour=0.0, grey=0.0).augment(), PREPARE, 2, 4)
-    batch = next(shuffle_views(images(), still, 5, 0, (0, 1)))
+    batch = next(shuffle_loaded(images(), still, 5, 0, (0, 1)))
     whole = cut(PREPARE.standardize(images().x[batch["row"]]), 2)
     for mine, pieces in zip(batch["pieces"], whole, strict=True):
         assert sorted(float(p.sum()) for p in mine) == pytest.approx(sorted(float(p.sum()) for p in pieces))
@@ -68,13 +68,14 @@ def test_a_jigsaw_has_the_pieces_of_its_image() -> None:
 
 
 def test_validation_views_never_change_and_follow_the_labelled_images() -> None:
-    found = labelled_batches(images(), images(5), PREPARE, load(), limit=7, size=4)
+    five = LoadViews(images(5).x, VIEWS.augment(), PREPARE)
+    found = labelled_batches(images(), images(5), PREPARE, five, ("x1", "x2"), limit=7, size=4)
     assert [batch["known"].tolist() for batch in found] == [[True] * 4, [True] * 3, [False] * 4, [False]]
     assert "x1" not in found[0]
-    again = labelled_batches(images(), images(5), PREPARE, load(), limit=7, size=4)
+    again = labelled_batches(images(), images(5), PREPARE, five, ("x1", "x2"), limit=7, size=4)
     assert torch.equal(found[2]["x1"], again[2]["x1"])
     assert not torch.equal(found[2]["x1"], found[2]["x2"])
-    one = views_once([{"row": torch.tensor([1])}], LoadViews(images(5).x, VIEWS.augment(), PREPARE))
+    one = views_once([{"row": torch.tensor([1])}], five)
     assert torch.allclose(one[0]["x1"], found[2]["x1"][1:2], atol=1e-5)
 
 
