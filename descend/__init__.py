@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from descend.models import load
     from descend.verbs.coverage import coverage
+    from descend.verbs.decode import decode
     from descend.verbs.doctor import doctor
+    from descend.verbs.edit import edit
     from descend.verbs.embed import embed
+    from descend.verbs.encode import encode
     from descend.verbs.evaluate import evaluate
     from descend.verbs.explain import explain
     from descend.verbs.find import find
     from descend.verbs.generate import generate
+    from descend.verbs.interpolate import interpolate
     from descend.verbs.lab import lab
     from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
@@ -32,12 +36,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "coverage",
+    "decode",
     "doctor",
+    "edit",
     "embed",
+    "encode",
     "evaluate",
     "explain",
     "find",
     "generate",
+    "interpolate",
     "lab",
     "layers",
     "load",

@@ -32,6 +32,10 @@ VERBS = {
         Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),
         Verb("embed", "vectors of texts or images, and how alike they are", 'descend embed runs/demo "a cat" "a dog"'),
         Verb("sample", "draw new examples from a generative model", "descend sample runs/demo -n 16"),
+        Verb("interpolate", "from one sample to another, step by step", "descend interpolate runs/demo --to 2"),
+        Verb("edit", "change an image, or the masked part of it", "descend edit runs/demo photo.png --strength 0.5"),
+        Verb("encode", "images as codes of a model", "descend encode runs/demo a.png --out codes.safetensors"),
+        Verb("decode", "images of codes", "descend decode runs/demo codes.safetensors --out a.png"),
     ),
     "look": (
         Verb("plan", "what a recipe needs: data, parameters, memory, time", "descend plan gpt2-pydoc"),
@@ -135,6 +139,6 @@ def format_screen() -> str:
     """The first screen: what descend is, its verbs, and how to begin."""
     lines = ["descend: deep learning, from the equation to the trained model."]
     for group, verbs in VERBS.items():
-        lines += [group, *(f"  {verb.name:<10} {verb.summary}" for verb in verbs)]
+        lines += [group, *(f"  {verb.name:<11} {verb.summary}" for verb in verbs)]
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
     return "\n".join([*lines, *examples, "  descend VERB --help explains a verb and its flags"])

@@ -253,3 +253,15 @@ class Generates(Protocol):
     """Which of the fields of a wish it understands."""
 
     def generate(self, chance: Chance, wish: Wish) -> Tensor: ...
+
+
+@runtime_checkable
+class HasCodes(Protocol):
+    """A model that turns images of −1..1 into codes, and codes into images; `image` is their channels and sides."""
+
+    @property
+    def image(self) -> tuple[int, int, int]: ...
+
+    def to_latent(self, x: Tensor) -> Tensor: ...
+
+    def from_latent(self, z: Tensor) -> Tensor: ...

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from descend.contracts import HasCodes
 from descend.data.images.files import cores
 from descend.data.images.labelled import PREPROCESSOR, Preprocessing
 from descend.errors import Mistake
@@ -54,3 +55,15 @@ class ImageModel:
 def name_images(images: Sequence[str | Path] | Tensor) -> list[str]:
     """What the answers call their inputs: files by their paths, tensors by number."""
     return [str(i) for i in range(len(images))] if isinstance(images, Tensor) else [str(path) for path in images]
+
+
+def find_preprocessing(trained: Trained) -> Preprocessing | None:
+    """What images go through: as the folder says; −1..1 for a model of codes without a word on it, such as a pipeline
+    of diffusers; None where the model is not one of images."""
+    if (trained.folder / PREPROCESSOR).exists():
+        return Preprocessing.read(trained.folder)
+    if not isinstance(trained.model, HasCodes):
+        return None
+    image = trained.model.image
+    half = (0.5,) * image[0]
+    return Preprocessing(image, half, half)

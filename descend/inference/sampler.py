@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from descend.contracts import Generates, Wish
-from descend.data.images.labelled import PREPROCESSOR, Preprocessing
+from descend.data.images.labelled import Preprocessing
 from descend.data.tables.points import SAVED, PointScale
 from descend.errors import Mistake, nearest
+from descend.inference.images import find_preprocessing
 from descend.inference.trained import BATCH, Trained, load_trained
 from descend.sampling.chance import PerExample
 
@@ -65,12 +66,8 @@ class Sampler:
     def read(cls, trained: Trained) -> Sampler:
         if not isinstance(trained.model, Generates):
             raise Mistake(f"{trained.folder} holds a {trained.kind}, which does not generate samples")
-        images, points = ((trained.folder / name).exists() for name in (PREPROCESSOR, SAVED))
-        return cls(
-            trained,
-            Preprocessing.read(trained.folder) if images else None,
-            PointScale.read(trained.folder) if points else None,
-        )
+        points = (trained.folder / SAVED).exists()
+        return cls(trained, find_preprocessing(trained), PointScale.read(trained.folder) if points else None)
 
     @torch.no_grad()
     def sample(

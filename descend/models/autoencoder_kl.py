@@ -111,6 +111,11 @@ class AutoencoderKL(Pretrained):
         code = self.encode(x)
         return self.decode(code.draw(noise)), {"kl": code.divergence()}
 
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images that it was made for; others fit if they can be halved."""
+        return self.config.channels, self.config.size, self.config.size
+
     def to_latent(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """s·z: what the diffusion model sees."""
         code = self.encode(x)

@@ -116,6 +116,11 @@ class VQModel(Pretrained):
         found = self.quantise(self.encode(x))
         return self.decode_words(found.words), {"codebook": found.codebook, "commitment": found.commitment}
 
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Channels, height and width of the images that it was made for; others fit if they can be halved."""
+        return self.config.channels, self.config.size, self.config.size
+
     def to_latent(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """s·z: what the diffusion model sees; nothing is drawn."""
         return self.config.scale * self.encode(x)

@@ -29,12 +29,12 @@ def check_png(path: Path, flag: str) -> None:
         raise Mistake(f"{flag} {path}: the folder {path.parent} does not exist")
 
 
-def write_png(path: Path, rows: list[Row], flag: str) -> None:
-    """All rows in one image, small ones enlarged."""
+def write_png(path: Path, rows: list[Row], flag: str, smallest: int = SMALLEST) -> None:
+    """All rows in one image, those with sides below `smallest` enlarged."""
     from PIL import Image
 
     sheet = np.concatenate([np.concatenate(row, axis=1) for row in rows], axis=0)
-    times = max(1, -(-SMALLEST // min(rows[0][0].shape[:2])))
+    times = max(1, -(-smallest // min(rows[0][0].shape[:2])))
     try:
         Image.fromarray(sheet.repeat(times, axis=0).repeat(times, axis=1)).save(path)
     except OSError as error:
