@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 import tyro
-from torch import Tensor
+from torch import Tensor, nn
 
 from descend.contracts import Batch, Exhibit
 from descend.data.images.captions import Captions, caption_tokens, pixels
@@ -78,7 +78,7 @@ class DiffuseCaptions(Recipe):
             with torch.set_grad_enabled(torch.is_grad_enabled() and encoder is None):
                 return pipeline.text_encoder(tokens).hidden
 
-        learned = [pipeline.unet] if encoder is not None else [pipeline.unet, pipeline.text_encoder]
+        learned: list[nn.Module] = [pipeline.unet] if encoder is not None else [pipeline.unet, pipeline.text_encoder]
         task = shared.task(stages, condition, learned)
         valid = ImagesInOrder(self.examples(parts.valid, tokenizer), loop.batch)
         return Parts(

@@ -12,7 +12,7 @@ Systems: latent-diffusion
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -117,7 +117,7 @@ TINY = LDMConfig(
 
 
 def TINY_INPUT() -> tuple[Tensor, Tensor, Tensor]:
-    x = cast(Tensor, unet_2d.TINY_INPUT()[0])[:3]
+    x = unet_2d.TINY_INPUT()[0][:3]
     return x, torch.tensor([1, 30, 900]), torch.tensor([0, 1, 2])
 
 

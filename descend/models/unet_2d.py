@@ -21,6 +21,7 @@ Systems: diffusion-unet
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -89,7 +90,7 @@ class UNet2D(Pretrained):
             return MapAttention(width, c.head_size or width, c.groups, c.eps)
 
         levels = [
-            Level(width, (lambda width=width: make_attention(width)) if attends else None)
+            Level(width, partial(make_attention, width) if attends else None)
             for width, attends in zip(c.widths, c.attention, strict=True)
         ]
         self.conv_in = nn.Conv2d(c.channels, first, 3, padding=1)

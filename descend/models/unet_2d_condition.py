@@ -18,6 +18,7 @@ Systems: diffusion-conditioning, latent-diffusion
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -93,8 +94,7 @@ class UNet2DCondition(Pretrained):
             return ConditionedMap((ends[0], ends[1]), nn.GroupNorm(c.groups, width, EPS), blocks)
 
         levels = [
-            Level(width, (lambda i=i: make_attention(i)) if c.attention[i] else None)
-            for i, width in enumerate(c.widths)
+            Level(width, partial(make_attention, i) if c.attention[i] else None) for i, width in enumerate(c.widths)
         ]
         self.conv_in = nn.Conv2d(c.channels, first, 3, padding=1)
         self.time_embedding = TimeEmbedding(first, time)

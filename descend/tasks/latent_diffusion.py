@@ -37,7 +37,8 @@ HALF = 2**32
 class LatentModel(Protocol):
     """A pipeline with an autoencoder and a denoiser of its codes."""
 
-    unet: nn.Module
+    @property
+    def unet(self) -> nn.Module: ...
 
     @property
     def scale(self) -> float: ...
@@ -64,6 +65,7 @@ class LatentDiffusion(Task):
 
     cached: Tensor
     scale: Tensor
+    learners: dict[str, nn.Module]
 
     def __init__(
         self,

@@ -50,9 +50,9 @@ def edit(
         checkpoint: best, last or a step.
     """
     editor = Editor.open(run, checkpoint)
-    maps = [read_pixels(path, 1, size)[0] if str(path) else None for path in (mask, depth)]
+    hole, far = (read_pixels(path, 1, size)[0] if str(path) else None for path in (mask, depth))
     order = Order(steps, guidance, method, label, prompt)
-    return editor.edit(editor.read_image(image, size), order, strength, *maps, count=count, seed=seed)
+    return editor.edit(editor.read_image(image, size), order, strength, hole, far, count, seed)
 
 
 def command(

@@ -56,7 +56,7 @@ class Pipeline(Pretrained):
             setattr(self, name, kind(part))
 
     @property
-    def config(self) -> Any:  # type: ignore[override]
+    def config(self) -> Any:
         """The settings, with what the parts are now: a scale that was measured, channels that were added."""
         return dataclasses.replace(self.settings, **{name: getattr(self, name).config for name in self.kinds})
 

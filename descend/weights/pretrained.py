@@ -81,6 +81,9 @@ class Pretrained(nn.Module):
         write_companions(folder, self.companions)
         return written
 
+    def take_settings(self, config: Any) -> None:
+        """What training measured and a config keeps (the scale of a latent); most models have nothing of the kind."""
+
 
 def _fill_unsaved(model: nn.Module, build: Callable[[], nn.Module]) -> None:
     """Give buffers that no file holds (masks, tables) the values of a new model: built on meta, they have none."""
@@ -91,9 +94,6 @@ def _fill_unsaved(model: nn.Module, build: Callable[[], nn.Module]) -> None:
         for name, buffer in model.named_buffers():
             if name in unsaved:
                 buffer.copy_(fresh[name])
-
-    def take_settings(self, config: Any) -> None:
-        """What training measured and a config keeps (the scale of a latent); most models have nothing of the kind."""
 
 
 def _named(cls: type) -> type:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import descend
 from descend.models.unet_2d_condition import PARAMETERS, SIZES, TINY, UNet2DCondition
@@ -31,10 +31,10 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-def make(form: str, folder: Path) -> nn.Module:
+def make(form: str, folder: Path) -> Any:
     """A network of diffusers with random weights, saved."""
     torch.manual_seed(0)
-    model: nn.Module = diffusers.UNet2DConditionModel(**SHAPE, **FORMS[form]).eval()
+    model: Any = diffusers.UNet2DConditionModel(**SHAPE, **FORMS[form]).eval()
     model.save_pretrained(folder)
     return model
 

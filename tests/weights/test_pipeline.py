@@ -132,14 +132,13 @@ def test_a_ddpm_pipeline_runs_as_in_diffusers_and_is_saved_back(method: str, tmp
 @pytest.mark.system("latent-diffusion", "pipelines")
 @pytest.mark.parametrize("kind", ["VQModel", "AutoencoderKL"])
 def test_a_latent_pipeline_runs_as_in_diffusers_and_is_saved_back(kind: str, tmp_path: Path) -> None:
-    from diffusers import LDMPipeline as Theirs
-
+    kind_of_theirs: Any = diffusers.LDMPipeline
     torch.manual_seed(0)
     vae = getattr(diffusers, kind)(**LEVELS, latent_channels=3).eval()
     if kind == "VQModel":
         torch.nn.init.normal_(vae.quantize.embedding.weight)
     unet = diffusers.UNet2DModel(**UNET).eval()
-    theirs = Theirs(vqvae=vae, unet=unet, scheduler=diffusers.DDIMScheduler(clip_sample=False))
+    theirs = kind_of_theirs(vqvae=vae, unet=unet, scheduler=diffusers.DDIMScheduler(clip_sample=False))
     theirs.save_pretrained(tmp_path / "theirs")
     theirs.set_progress_bar_config(disable=True)
     ours = descend.load(tmp_path / "theirs")
@@ -148,7 +147,7 @@ def test_a_latent_pipeline_runs_as_in_diffusers_and_is_saved_back(kind: str, tmp
     with torch.no_grad():
         close(ours.generate(OneAfterAnother(3, 2), Wish(steps=5)).clamp(-1, 1), expected, loosen=5)
     ours.save_pretrained(tmp_path / "ours")
-    again = Theirs.from_pretrained(tmp_path / "ours")
+    again = kind_of_theirs.from_pretrained(tmp_path / "ours")
     again.set_progress_bar_config(disable=True)
     found = again(2, torch.Generator().manual_seed(3), num_inference_steps=5, output_type="np")
     assert torch.equal(as_pixels(found), expected)
@@ -207,6 +206,7 @@ def test_a_pipeline_is_saved_and_loaded_with_all_its_settings(tmp_path: Path) ->
     assert again.config == ours.config
     assert again.config.plan.steps == 7
     assert again.config.vae.scale == ours.vae.config.scale
+    assert isinstance(again, StableDiffusionPipeline)
     with pytest.raises(Mistake, match=r"'elephant' was in none of its captions.*Known: cat, red"):
         again.generate(OneAfterAnother(0, 1), Wish(prompts=("red elephant",)))
 
