@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
     Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | Sampler
 
+EMBEDDING = (
+    "ContrastiveEncoder", "PredictiveEncoder", "SimSiamEncoder", "JigsawEncoder", "IJepa", "ViTMAE",
+    "ViTMAEForPreTraining",
+)  # fmt: skip
+"""Encoders of images that were trained without classes."""
+
 
 def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[str] = ()) -> Answerer:
     """The answerer that fits what the folder holds.
@@ -108,6 +114,8 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
     from descend.inference.segmenter import Segmenter
     from descend.models.localiser import Located
 
+    if trained.kind in EMBEDDING:
+        raise Mistake(f"{trained.folder} holds a {trained.kind}, which gives vectors; use: descend embed RUN IMAGES")
     if trained.kind.endswith("ForMaskedImageModeling"):
         raise Mistake(f"{trained.folder} holds a {trained.kind}, which fills in hidden patches and classifies nothing")
     images = ImageModel.read(trained)

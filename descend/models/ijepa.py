@@ -61,6 +61,17 @@ class IJepaEncoder(ViTEncoder):
         """The mean of the patches' vectors (b, d)."""
         return self.tokens(x).mean(dim=1)
 
+    def layer_features(self, x: Tensor) -> Tensor:
+        """Mean and maximum over the patches after every block, end to end (b, 2 depth d): what a probe reads.
+
+        The paper's probes read the means of the last four blocks, too.
+        """
+        h, found = self.embed(x), []
+        for block in self.encoder.blocks:
+            h = block(h)
+            found += [h.mean(dim=1), h.amax(dim=1)]
+        return torch.cat(found, dim=1)
+
 
 class IJepa(IJepaEncoder):
     """images (b, c, side, side) -> vectors of the patches (b, N, d)"""

@@ -78,7 +78,7 @@ class JEPA(Representation):
         return Loss({"loss": self.errors(batch).mean()})
 
     def embed(self, x: Tensor) -> Tensor:
-        found: Tensor = self.target.features(x)  # type: ignore[operator]
+        found: Tensor = self.target.layer_features(x)  # type: ignore[operator]
         return found
 
     def measure(self, batch: Batch) -> dict[str, Tensor]:

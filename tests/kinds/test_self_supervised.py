@@ -14,6 +14,7 @@ import torch
 from descend import recipes
 from descend.data.images.jepa_blocks import TargetBlocks
 from descend.errors import Mistake
+from descend.inference import open_run
 from descend.inference.encoder import Encoder
 from descend.kinds.start_from import Start
 from descend.models import load
@@ -75,6 +76,8 @@ def test_a_run_is_judged_by_probe_and_neighbours_and_gives_vectors(run: tuple[st
     side = 8 if name == "mae-digits" else 32
     channels = 1 if name == "mae-digits" else 3
     assert encoder.encode_images(torch.rand(2, channels, side, side)).shape[0] == 2
+    with pytest.raises(Mistake, match="gives vectors; use: descend embed"):
+        open_run(folder)
 
 
 @pytest.mark.parametrize("name", ["siamese-digits", "moco-scenes", "byol-scenes", "simsiam-scenes", "pirl-scenes"])
