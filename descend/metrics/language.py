@@ -20,6 +20,11 @@ def perplexity(losses: Tensor) -> Tensor:
     return losses.mean().exp()
 
 
+def exponentiate(loss: float) -> float:
+    """The perplexity of a mean loss; infinite where the loss is beyond 709 nats, as that of spoilt weights is."""
+    return math.inf if loss > 709 else math.exp(loss)
+
+
 def sequence_perplexity(losses: list[Tensor]) -> Tensor:
     """exp of the mean over sequences of each sequence's mean loss; base 2 or e gives the same number."""
     return torch.stack([sequence.mean() for sequence in losses]).mean().exp()

@@ -5,7 +5,6 @@ min_θ  − (1/T) Σ_t log p_θ(x_{t+1} | x_1 .. x_t)  +  α N Σ_e f_e P_e     
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from descend.contracts import Batch, JointMove, Loss, Move, Task
 from descend.losses.balance import balance_loss
 from descend.losses.language import causal_lm_loss, token_losses
-from descend.metrics.language import bits_per_byte
+from descend.metrics.language import bits_per_byte, exponentiate
 from descend.nn.experts import Router, Routing
 
 
@@ -37,7 +36,7 @@ class Language(Task):
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         """Perplexity, exp of the mean loss of a token, and bits per byte."""
-        found = {**means, "perplexity": math.exp(means["loss"])}
+        found = {**means, "perplexity": exponentiate(means["loss"])}
         if self.bytes_per_token:
             found["bits_per_byte"] = bits_per_byte(means["loss"], self.bytes_per_token)
         return found

@@ -11,7 +11,6 @@ Systems: mlm, next-sentence-prediction, roberta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from descend.contracts import Batch, Loss, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.masked import mean_or_zero, next_sentence_losses
 from descend.metrics.classification import correct
+from descend.metrics.language import exponentiate
 
 
 class MaskedLanguage(Task):
@@ -44,7 +44,7 @@ class MaskedLanguage(Task):
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         """exp of the mean loss of a chosen token."""
-        return {**means, "perplexity": math.exp(means["loss"])}
+        return {**means, "perplexity": exponentiate(means["loss"])}
 
 
 class MaskedAndNext(Task):

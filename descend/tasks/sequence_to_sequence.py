@@ -13,7 +13,6 @@ Systems: teacher-forcing, scheduled-sampling, span-corruption
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 
 from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy, smoothed_cross_entropy
+from descend.metrics.language import exponentiate
 from descend.metrics.translation import bleu, bleu_is_there, exact_match
 from descend.ops.teacher_forcing import Forcing, mix_tokens, shift_right
 
@@ -55,7 +55,7 @@ class SequenceToSequence(Task):
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         """exp of the mean loss of a token."""
-        return {**means, "perplexity": math.exp(means["loss"])}
+        return {**means, "perplexity": exponentiate(means["loss"])}
 
 
 class Translation(SequenceToSequence):

@@ -7,7 +7,7 @@ import torch
 
 from descend.engine.evaluation import score_set
 from descend.losses.language import causal_lm_loss, causal_lm_sum, token_losses
-from descend.metrics.language import bits_per_byte, perplexity, sequence_perplexity
+from descend.metrics.language import bits_per_byte, exponentiate, perplexity, sequence_perplexity
 from descend.tasks.language import Language
 from tests.close import close
 
@@ -62,3 +62,9 @@ def test_the_perplexity_of_a_set_does_not_depend_on_its_batches(size: int) -> No
     batches = [{"x": rows[:, :-1], "y": rows[:, 1:]} for rows in x.split(size)]
     found = score_set(task, batches)["perplexity"]
     close(torch.tensor(found), perplexity(token_losses(table[x[:, :-1]], x[:, 1:])))
+
+
+def test_a_loss_beyond_all_numbers_has_a_perplexity() -> None:
+    assert exponentiate(1000.0) == math.inf
+    assert exponentiate(2.0) == math.exp(2.0)
+    assert math.isnan(exponentiate(math.nan))
