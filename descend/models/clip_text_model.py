@@ -8,7 +8,10 @@ DLN calls it an encoder; as released it is causal, so that it could be pre-train
 token has seen the whole text. What stands after the end token takes no part, so no padding mask is needed. Files with
 eos_token_id = 2 are older than the right number: there the token with the highest number is the end.
 
-Systems: clip
+Stable Diffusion conditions on `hidden`, the vectors of all tokens, with the encoder frozen. Erratum: the encoder of
+version 1, ViT-L/14's, has 123M parameters; DLN's 63M are those of the 512-wide one. Version 2's has 354M.
+
+Systems: clip, clip-text-encoder
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from descend.contracts import Wish
 from descend.errors import Mistake
 from descend.models._denoising import edit_images
 from descend.models.stable_diffusion_pipeline import StableDiffusionPipeline
+from descend.models.unet_2d_condition import TINY, UNet2DCondition
+from descend.ops.diffusion.kernels import add_noise
 from descend.ops.diffusion.plan import Plan
 from descend.ops.diffusion.schedule import NoiseSchedule
-from descend.sampling.diffusion.editing import count_steps, lay_depth, revise
+from descend.sampling.diffusion.editing import count_steps, lay_beside, lay_depth, revise
 from descend.sampling.diffusion.grid import make_grid
 from tests.close import close
 from tests.weights.test_pipeline import OneAfterAnother, as_pixels, make_stable
@@ -184,3 +187,30 @@ def test_a_depth_map_is_a_channel_of_the_network(tmp_path: Path, images: Tensor)
         edit_images(ours, x, OneAfterAnother(3, 2), WISH, 0.8)
     with pytest.raises(Mistake, match="use: descend edit"):
         ours.generate(OneAfterAnother(3, 2), WISH)
+
+
+@pytest.mark.system("inpainting", "concat-mask")
+def test_mask_channels_are_learned() -> None:
+    """A trained network gets the channels with zero weights and learns to look at the known half of an image."""
+    torch.manual_seed(0)
+    network = UNet2DCondition(replace(TINY, channels=1, out=1, widths=(16, 16), context=4))
+    x = torch.randn(64, 1, 1, 1).expand(-1, 1, 8, 8).contiguous()  # one grey for each image: the known half says all
+    mask, y, t = torch.zeros(1, 1, 8, 8), torch.zeros(64, 1, 4), torch.full((64,), 999)
+    mask[..., :4] = 1
+    noise = torch.randn(64, 1, 8, 8)
+    plan = Plan(noise=NoiseSchedule())
+    noisy = add_noise(x, noise, plan.noise.abar()[999].item())  # hardly anything of the image is left
+    network.widen(3)
+    beside = lay_beside(mask.expand(64, -1, -1, -1), x * (1 - mask))
+    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3)
+    losses = []
+    for _ in range(60):
+        loss = (network(torch.cat([noisy, beside], 1), t, y) - x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
+    with torch.no_grad():
+        blind = (network(torch.cat([noisy, 0 * beside], 1), t, y) - x).square().mean()
+    assert losses[-1] < 0.5 * blind.item()
