@@ -82,6 +82,19 @@ PROOFS = [
     Proof("mlp-csv", "loss", 0.09, False, source="the law that made the prices: 0.0761; ridge regression: 0.0976"),
     Proof("gan-mixture", "quality", 0.90, split="valid"),
     Proof("gan-mixture", "modes", 8, split="valid"),
+    *(Proof(f"{game}-{shape}", "quality", 0.90) for game in ("wgan-gp", "spectral") for shape in ("ring", "grid")),
+    *(
+        Proof(f"{game}-{shape}", "modes", modes)
+        for game in ("wgan-gp", "spectral")
+        for shape, modes in (("ring", 8), ("grid", 25))
+    ),
+    Proof("dcgan-digits", "classes", 10, source="by a reader of held-out digits, as for the next three"),
+    Proof("dcgan-digits", "distance", 2.0, False, source="real training digits: 1"),
+    Proof("conditional-gan-digits", "right", 0.95),
+    Proof("progressive-gan-digits", "classes", 9),
+    Proof("stylegan-digits", "classes", 9),
+    Proof("pix2pix-scenes", "recovered", 0.95),
+    Proof("cyclegan-scenes", "recovered", 0.95),
     Proof("dqn-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
     Proof("ppo-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
     Proof("gpt2-pydoc", "loss", 4.0, False, "valid", (0,)),

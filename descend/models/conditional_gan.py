@@ -120,6 +120,17 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
     return torch.randn(2, TINY.latent, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1])
 
 
+INPUTS = ("z",)
+"""What the generator reads of a batch."""
+GIVEN: tuple[str, ...] = ("y",)
+"""What both players are told."""
+
+
+def draw_inputs(config: ConditionalGANConfig, random: torch.Generator, n: int) -> dict[str, Tensor]:
+    """What n examples are made of."""
+    return {"z": torch.randn(n, config.latent, generator=random)}
+
+
 def make_discriminator(config: ConditionalGANConfig) -> nn.Module:
     """The other player."""
     return ConditionalDiscriminator(config)

@@ -13,13 +13,14 @@ Systems: cyclegan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from descend.models.dcgan import start_small
+from descend.models.patchgan import PatchGAN, PatchGANConfig
 from descend.ranges import Few, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -106,6 +107,11 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
     random = torch.Generator().manual_seed(0)
     x, y = (torch.randn(2, TINY.channels, 8, 10, generator=random) for _ in range(2))
     return x, y
+
+
+def make_discriminator(config: CycleGANConfig, patches: PatchGANConfig) -> PatchGAN:
+    """The judge of one of the two domains."""
+    return PatchGAN(replace(patches, channels=config.channels))
 
 
 LAYOUT = Layout("CycleGAN")

@@ -145,6 +145,17 @@ def TINY_INPUT() -> Tensor:
     return torch.randn(4, TINY.latent, generator=torch.Generator().manual_seed(0))
 
 
+INPUTS = ("z",)
+"""What the generator reads of a batch."""
+GIVEN: tuple[str, ...] = ()
+"""What both players are told."""
+
+
+def draw_inputs(config: DCGANConfig, random: torch.Generator, n: int) -> dict[str, Tensor]:
+    """What n examples are made of."""
+    return {"z": torch.randn(n, config.latent, generator=random)}
+
+
 def make_discriminator(config: DCGANConfig) -> nn.Module:
     """The other player."""
     return ImageDiscriminator(config)

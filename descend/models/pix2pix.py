@@ -14,13 +14,14 @@ Systems: pix2pix
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from descend.models.dcgan import start_small
+from descend.models.patchgan import PatchGAN, PatchGANConfig
 from descend.ranges import Depth, Fraction, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -105,6 +106,11 @@ TINY = Pix2PixConfig(channels=2, outputs=1, width=4, depth=3, dropout=0.0)
 def TINY_INPUT() -> Tensor:
     """Two images."""
     return torch.randn(2, TINY.channels, 16, 24, generator=torch.Generator().manual_seed(0))
+
+
+def make_discriminator(config: Pix2PixConfig, patches: PatchGANConfig) -> PatchGAN:
+    """The other player, which sees source and target."""
+    return PatchGAN(replace(patches, channels=config.channels + config.outputs))
 
 
 LAYOUT = Layout("Pix2Pix")

@@ -175,6 +175,17 @@ class GrowingDiscriminator(nn.Module):
         return self.head(leaky_relu(self.dense(h.flatten(1)), 0.2)).squeeze(-1)
 
 
+INPUTS = ("z",)
+"""What the generator reads of a batch."""
+GIVEN: tuple[str, ...] = ()
+"""What both players are told."""
+
+
+def draw_inputs(config: ProgressiveGANConfig, random: torch.Generator, n: int) -> dict[str, Tensor]:
+    """What n examples are made of."""
+    return {"z": torch.randn(n, config.latent, generator=random)}
+
+
 def make_discriminator(config: ProgressiveGANConfig) -> nn.Module:
     """The other player."""
     return GrowingDiscriminator(config)

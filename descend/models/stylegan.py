@@ -30,7 +30,7 @@ from descend.contracts import Chance, Wish
 from descend.models.progressive_gan import START, GrowingDiscriminator, ProgressiveGANConfig
 from descend.nn.adversarial.equalised import EqualConv2d
 from descend.nn.adversarial.style import AdaIN, MappingNetwork, PixelNoise
-from descend.ranges import Depth, NonNegative, Side, Width
+from descend.ranges import Depth, NonNegative, Share, Side, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
@@ -52,6 +52,8 @@ class StyleGANConfig:
     """Most channels of a layer."""
     total: Width = 8192
     """Stage k has total / 2^(k + 1) channels, and no more than `width`."""
+    mixing: Share = 0.9
+    """Share of the training images that have two styles."""
     truncation: NonNegative = 1.0
     """ψ, when images are sampled; 1: none."""
 
@@ -144,6 +146,21 @@ class StyleGAN(Pretrained):
         if self.config.truncation != 1:
             w = torch.lerp(self.mean_style(), w, self.config.truncation)
         return self.synthesise(w[:, None].expand(-1, self.config.layers, -1), chance.normal(self.config.noise))
+
+
+INPUTS = ("z", "noise", "other", "cut")
+"""What the generator reads of a batch."""
+GIVEN: tuple[str, ...] = ()
+"""What both players are told."""
+
+
+def draw_inputs(config: StyleGANConfig, random: torch.Generator, n: int) -> dict[str, Tensor]:
+    """Noise of styles and pixels; and for a share of the images a second style, from a random layer on."""
+    z, other = torch.randn(2, n, config.latent, generator=random)
+    noise = torch.randn(n, config.noise, generator=random)
+    cut = torch.randint(1, config.layers, (n,), generator=random)
+    mixed = torch.rand(n, generator=random) < config.mixing
+    return {"z": z, "noise": noise, "other": other, "cut": torch.where(mixed, cut, config.layers)}
 
 
 def make_discriminator(config: StyleGANConfig) -> nn.Module:

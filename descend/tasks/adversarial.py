@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +33,17 @@ from descend.losses.adversarial import GameLoss, NonSaturating
 from descend.losses.gradient_penalty import Penalty
 
 Quality = Callable[..., dict[str, Tensor]]
+
+
+@runtime_checkable
+class JudgesSet(Protocol):
+    """A quality that judges all generated examples together, from evidence that it collects (`Task.judge`)."""
+
+    evidence: tuple[str, ...]
+
+    def __call__(self, made: Tensor, *given: Tensor) -> dict[str, Tensor]: ...
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,7 @@ class Adversarial(Task):
         super().__init__()
         self.g, self.d, self.quality, self.rules = g, d, quality, rules or GameRules()
         self.inputs, self.given = inputs, given
+        self.evidence = quality.evidence if isinstance(quality, JudgesSet) else ()
         if self.rules.penalty is not None and self.rules.loss.compares == "batch":
             raise ValueError("a penalty is a mean over examples, and this loss compares a whole batch; choose one")
 
@@ -158,6 +171,9 @@ class Adversarial(Task):
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
         return self.quality(self.make(batch), *self.conditions(batch))
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        return self.quality.judge(means, evidence) if isinstance(self.quality, JudgesSet) else means
 
 
 def run_still(module: nn.Module, *inputs: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Adversarial training while both players grow: a batch says how far they are, and real images are brought to that size.
+"""Adversarial training while both players grow: a batch says how far, and real images are brought to that size.
 
     growth k + α     stage k is complete, stage k + 1 counts α        one number for all examples of a step
     real images      (1 − α) up(down(x)) + α x,  x at the side of stage k + 1: as blurred as what the generator makes
