@@ -20,6 +20,7 @@ from descend.diagnosis.course import find_highest_rate, read_course
 from descend.diagnosis.curves import detect_high_rate, detect_low_rate, detect_overfitting, detect_underfitting
 from descend.diagnosis.evidence import detect_constant_predictions, detect_leak, detect_nan
 from descend.diagnosis.games import GAMES
+from descend.diagnosis.generators import GENERATORS
 from descend.diagnosis.inside import (
     detect_dead_relu,
     detect_exploding,
@@ -27,6 +28,7 @@ from descend.diagnosis.inside import (
     detect_saturation,
     detect_vanishing,
 )
+from descend.diagnosis.latent import LATENT
 from descend.diagnosis.probe import measure_moves, probe
 from descend.diagnosis.schedule import detect_interruption, detect_long_average, detect_long_warmup
 from descend.diagnosis.signs import Answers, Finding, Signs
@@ -135,7 +137,8 @@ def order_findings(signs: Signs, initial: Signs | None, notes: tuple[str, ...] =
     """All checks in the order of causes; what one explains is set aside."""
     early = [found for check in INSIDE if initial and (found := check(initial))]
     early = [replace(found, evidence=f"already with the initial weights, {found.evidence}") for found in early]
-    late = [found for check in (detect_high_rate, *INSIDE, *COURSE, *GAMES) if (found := check(signs))]
+    checks = (detect_high_rate, *INSIDE, *COURSE, *GAMES, *GENERATORS, *LATENT)
+    late = [found for check in checks if (found := check(signs))]
     early, late = (sorted(some, key=lambda found: found.severity != "fault") for some in (early, late))
     length = (detect_interruption, detect_long_warmup, detect_long_average)
     findings = [found for check in (detect_nan, *length) if (found := check(signs))]

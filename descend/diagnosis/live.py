@@ -14,7 +14,9 @@ import numpy as np
 from descend.diagnosis.course import LOOP, read_course
 from descend.diagnosis.curves import detect_high_rate, detect_no_progress, detect_overfitting
 from descend.diagnosis.games import GAMES
+from descend.diagnosis.generators import GENERATORS
 from descend.diagnosis.inside import detect_growing_norms
+from descend.diagnosis.latent import LATENT
 from descend.diagnosis.signs import Finding, Signs
 
 PIECES = 4  # means that are kept between two evaluations
@@ -48,6 +50,7 @@ class Watcher:
         self.norms: list[Point] = list(before.norms)
         self.measured = {name: list(curve) for name, curve in before.measured.items()}
         self.players = {name: list(curve) for name, curve in before.players.items()}
+        self.judged = {name: list(curve) for name, curve in before.judged.items()}
 
     def observe(self, step: int, metrics: dict[str, float]) -> None:
         """One more step of the stretch."""
@@ -80,6 +83,8 @@ class Watcher:
                 self.keep(self.measured.setdefault(name, []), name)
         for name, points in self.players.items():
             self.keep(points, f"loss_{name}")
+        for name, score in scores.items():
+            self.judged.setdefault(name, []).append((step, score))
         falls = "loss" in scores  # a game between players, or a reward, has no loss that ought to fall
         if falls:
             if not self.train and self.first:
@@ -90,7 +95,7 @@ class Watcher:
         self.pieces, self.first = {}, None
         if step < EARLY * self.steps:
             return []
-        checks = (*(CHECKS if falls else ()), *GAMES)
+        checks = (*(CHECKS if falls else ()), *GAMES, *GENERATORS, *LATENT)
         checks = (*checks, detect_no_progress) if falls and not self.reported else checks  # that needs no second word
         signs = self.signs()
         new = next((found for check in checks if (found := check(signs)) and found.name not in self.reported), None)
@@ -105,6 +110,7 @@ class Watcher:
         curves = {"train": self.train, "valid": self.valid, "norms": self.norms}
         curves |= {f"measured {name}": points for name, points in self.measured.items()}
         curves |= {f"player {name}": points for name, points in self.players.items()}
+        curves |= {f"judged {name}": points for name, points in self.judged.items()}
         return {
             "curves": {name: np.array(points, dtype=np.float64) for name, points in curves.items() if points},
             "pieces": self.pieces,
@@ -122,7 +128,7 @@ class Watcher:
             name: [(int(step), value) for step, value in points.tolist()] for name, points in state["curves"].items()
         }
         self.train, self.valid, self.norms = (curves.get(name, []) for name in ("train", "valid", "norms"))
-        for kind, kept in (("measured ", self.measured), ("player ", self.players)):
+        for kind, kept in (("measured ", self.measured), ("player ", self.players), ("judged ", self.judged)):
             kept.update({name.removeprefix(kind): points for name, points in curves.items() if name.startswith(kind)})
         self.pieces, self.first = dict(state["pieces"]), state["first"]
         self.reported = set(state["reported"])
@@ -138,6 +144,7 @@ class Watcher:
             norms=tuple(self.norms),
             players={name: tuple(points) for name, points in self.players.items()},
             measured={name: tuple(points) for name, points in self.measured.items()},
+            judged={name: tuple(points) for name, points in self.judged.items()},
         )
 
     def keep(self, points: list[Point], name: str) -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from descend.contracts import Exhibit
 from descend.data.images.labelled import Preprocessing, Splits
+from descend.engine.parts import Parts
 from descend.kinds.generate_images import UNIT, GenerateImages, Learner
+from descend.kinds.layerwise import start_autoencoder
 from descend.models.autoencoder import Autoencoder, AutoencoderConfig
 from descend.nn.corruption import GaussianCorruption, MaskingCorruption, SaltAndPepper
 from descend.optim.rules import AdamW
-from descend.ranges import NonNegative
+from descend.ranges import NonNegative, Whole
 from descend.tasks.autoencode import Autoencode
+from descend.views.samples import first_images
 from descend.weights.pretrained import Pretrained
+
+LOOKED_AT, LAYER_RATE = 10_000, 3e-3  # images that layers are trained on one by one, and their learning rate
 
 CORRUPTIONS: dict[str, type[nn.Module]] = {
     "gaussian": GaussianCorruption,
@@ -46,7 +51,19 @@ class AutoencodeImages(GenerateImages):
     corruption: Corruption = field(default_factory=Corruption)
     sparsity: NonNegative = 0.0
     """λ on the activations of the code; 0: none."""
+    layerwise: Whole = 0
+    """Steps of each layer as a shallow autoencoder before all are trained together; 0: none."""
     scale: ClassVar[tuple[float, float]] = UNIT
+
+    def build(self) -> Parts:
+        parts = super().build()
+        if self.layerwise:
+            splits = self.data.read_unlabelled()
+            x = self.prepare(splits).standardize(first_images(splits.train, LOOKED_AT))
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.loop.seed)
+                start_autoencoder(cast(Autoencoder, parts.model), x, self.layerwise, LAYER_RATE, self.loop.seed)
+        return parts
 
     def assemble(self, prepare: Preprocessing) -> Learner:
         model = Autoencoder(replace(self.model, image=prepare.image))

@@ -81,7 +81,7 @@ class LinearVAE(NamedTuple):
 
 
 def fit_linear_vae(x: Tensor, k: int, noise: float | None = None, beta: float = 1.0) -> LinearVAE:
-    """The optimum for rows x (n, d): W = U (Λ − β s²)₊^{1/2}; unless given, s² is the mean of the dropped eigenvalues."""
+    """The optimum for rows x (n, d): W = U (Λ − β s²)₊^{1/2}; unless given, s² is the mean dropped eigenvalue."""
     mean = x.mean(0)
     values, vectors = torch.linalg.eigh((x - mean).T @ (x - mean) / len(x))
     values, vectors = values.flip(0), vectors.flip(1)

@@ -9,8 +9,8 @@ import torch
 from descend.catalog.examples import Compute, Inputs
 from descend.classic.pca import PCA
 from descend.losses.reconstruction import half_squared_error
-from descend.theory.image_space import count_images
 from descend.models.autoencoder import Autoencoder, AutoencoderConfig
+from descend.theory.image_space import count_images
 
 
 def dimensions(i: Inputs) -> Inputs:

@@ -1,0 +1,89 @@
+"""How many ways to vary: an autoencoder needs as many codes as the data have factors, and no more.
+
+    x = sin(M f) + N f in 20 dimensions, f uniform, three factors: a curved manifold of dimension 3
+    error(k) of an autoencoder with k codes; it falls until k = 3 and hardly afterwards
+    beside it: the estimate from nearest neighbours, and how many principal components hold 99% of the variance
+
+Systems: manifold-hypothesis
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from descend.labs._train import train
+from descend.losses.reconstruction import half_squared_error, squared_error
+from descend.metrics.disentangling import linear_dimension, neighbour_dimension
+from descend.models.autoencoder import Autoencoder, AutoencoderConfig
+from descend.seeds import generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = "The error of an autoencoder falls until its code has as many numbers as the data have factors."
+FACTORS, OBSERVED, CODES, BATCH, RATE, ROWS, LEAST = 3, 20, (1, 2, 3, 4, 5), 128, 1e-2, 2000, 200
+BUDGET = 5.0
+PRICE = 500  # steps of one autoencoder that a second of one core buys
+
+
+def draw_rows(n: int, seed: int) -> Tensor:
+    """Rows (n, 20) of three factors."""
+    random = generator(seed, 1)
+    f = 2 * torch.rand(n, FACTORS, generator=random) - 1
+    bend, flat = torch.randn(2, FACTORS, OBSERVED, generator=random)
+    return torch.sin(1.5 * f @ bend) + 0.5 * f @ flat
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    """Share of the variance that is lost, by the number of codes."""
+    steps = max(5, round(PRICE * budget / len(CODES)))
+    rows = draw_rows(ROWS + 500, seed)
+    x, held_out = rows[:ROWS], rows[ROWS:]
+    lost = []
+    for codes in CODES:
+        torch.manual_seed(seed)
+        model, random = Autoencoder(AutoencoderConfig((OBSERVED,), (64, 64), codes, "tanh")), generator(seed, 2)
+
+        def loss(model: Autoencoder = model, random: torch.Generator = random) -> Tensor:
+            batch = x[torch.randint(len(x), (BATCH,), generator=random)]
+            return half_squared_error(batch, model(batch)).mean()
+
+        train(model, loss, steps, RATE)
+        with torch.no_grad():
+            lost.append(float(squared_error(held_out, model(held_out)).mean() / held_out.var(0, correction=0).sum()))
+    return {
+        "codes": list(CODES),
+        "lost": lost,
+        "neighbours": neighbour_dimension(x.double()),
+        "linear": linear_dimension(x.double()),
+        "factors": FACTORS,
+        "steps": steps,
+    }
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    """Open after too few steps. Supported if one code less than the factors loses at least four times as much as just
+    as many, one more saves less than half, and the neighbours' estimate rounds to the factors; else refuted.
+    """
+    if numbers["steps"] < LEAST:
+        return "open"
+    at = numbers["codes"].index(numbers["factors"])
+    lost = numbers["lost"]
+    found = lost[at - 1] > 4 * lost[at] and lost[at + 1] > lost[at] / 2
+    return "supported" if found and round(numbers["neighbours"]) == numbers["factors"] else "refuted"
+
+
+def figure(numbers: dict[str, Any]) -> Figure:
+    """The elbow."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = fig.subplots()
+    axes.semilogy(numbers["codes"], numbers["lost"], "o-")
+    axes.axvline(numbers["factors"], linestyle=":")
+    axes.set_xlabel("numbers in the code")
+    axes.set_ylabel("share of the variance lost")
+    return fig

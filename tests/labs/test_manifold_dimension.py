@@ -1,0 +1,22 @@
+"""As many codes as factors, on three seeds, and what the verdict follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from descend.labs.manifold_dimension import figure, measure, verdict
+
+SLUG = "manifold-hypothesis"
+
+
+@pytest.mark.system(SLUG)
+@pytest.mark.system(SLUG, "autoencoder", "neighbours")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_claim(seed: int) -> None:
+    numbers = measure(seed, budget=2.2)
+    assert verdict(numbers) == "supported", numbers
+    assert numbers["linear"] > numbers["factors"]  # PCA needs more where the manifold is curved
+    assert len(figure(numbers).axes) == 1
+    assert verdict({**numbers, "steps": 10}) == "open"
+    assert verdict({**numbers, "lost": [0.5, 0.4, 0.3, 0.2, 0.1]}) == "refuted"
+    assert verdict({**numbers, "neighbours": 5.0}) == "refuted"
