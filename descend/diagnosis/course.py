@@ -33,6 +33,7 @@ def read_course(recipe: dict[str, Any], lines: list[dict[str, Any]]) -> Signs:
         norms=take_series(lines, "grad_norm"),
         players={name: take_series(lines, key) for key, name in players.items()},
         measured={name: take_series(lines, name) for name in list_measured(lines)},
+        judged={name: take_series(scores, name) for name in sorted(set().union(*scores) - LOOP)},
         done=done,
         ended=str(last.get("event", "")),
         fault=str(faults[-1].get("fault", "")) if faults else "",

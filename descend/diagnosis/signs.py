@@ -97,6 +97,8 @@ class Signs:
     """The loss of each player, where there are several."""
     measured: dict[str, Curve] = field(default_factory=dict)
     """What the task measured while training, by name."""
+    judged: dict[str, Curve] = field(default_factory=dict)
+    """Validation scores, by name."""
     done: int = 0
     """Steps that were taken."""
     ended: str = ""

@@ -103,7 +103,8 @@ def play(name: str, steps: int, seed: int, mixture: Mixture) -> tuple[list[int],
     parts = Parts(task, g, Drawn(draw, batch, seed), [valid], {"d": rule, "g": rule})  # type: ignore[arg-type]
     loop = Loop(steps, batch, ema=0.98, seed=seed, precision="float32", compile="off")
     training = Training(parts, loop, Linear(), World())
-    modes, quality = [], []
+    modes: list[int] = []
+    quality: list[float] = []
     for step in range(1, steps + 1):
         training.advance()
         if step % max(1, steps // TIMES) == 0 and len(modes) < TIMES:

@@ -48,7 +48,7 @@ class PatchGANConfig:
     @property
     def layers(self) -> list[Kernel]:
         """Kernel, stride and padding of each layer."""
-        return [(4, 2, 1)] * self.depth + [(4, 1, 1)] * 2
+        return [*[(4, 2, 1)] * self.depth, *[(4, 1, 1)] * 2]
 
     @property
     def field(self) -> Field:

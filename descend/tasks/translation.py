@@ -71,7 +71,8 @@ class TranslateUnpaired(Task):
 
     def tell_apart(self, batch: Batch) -> Loss:
         """Both discriminators: D_Y on y and G_Y(x), D_X on x and G_X(y)."""
-        terms, told = {}, {}
+        terms: dict[str, Tensor] = {}
+        told: dict[str, Tensor] = {}
         for way, other in (("y", "x"), ("x", "y")):
             judge, maker = self.d.get_submodule(way), self.g.get_submodule(way)
             with torch.no_grad():
@@ -85,7 +86,7 @@ class TranslateUnpaired(Task):
         """Both generators: convince the discriminator of the domain they make, and come back."""
         x, y = batch["x"], batch["y"]
         made_y, made_x = self.g.y(x), self.g.x(y)
-        terms = {}
+        terms: dict[str, Tensor] = {}
         for way, made in (("y", made_y), ("x", made_x)):
             fake = run_still(self.d.get_submodule(way), made)
             found = self.loss.of_generator(fake.new_empty(0), fake)
