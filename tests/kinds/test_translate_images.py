@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 
 from descend import models, recipes
 from descend.engine.evaluation import score_set
@@ -77,6 +78,24 @@ def test_a_run_is_saved_opened_and_shown(name: str, tmp_path: Any) -> None:
     (shown,) = recipe.build().exhibits()
     assert shown.title == "Translations"
     assert len(shown.content["images"]) == len(shown.content["captions"])
+
+
+@pytest.mark.parametrize("name", ["pix2pix-scenes", "cyclegan-scenes"])
+def test_images_of_ones_own(name: str, tmp_path: Any) -> None:
+    for folder, value in (("source", 50), ("target", 150)):
+        (tmp_path / folder).mkdir()
+        for i in range(20):
+            Image.new("RGB", (20 + i, 20), (value + i, 0, 0)).save(tmp_path / folder / f"{i}.png")
+    recipe = short(name)
+    watch = "min l1" if name.startswith("pix2pix") else "min cycle"
+    data = replace(recipe.data, path=str(tmp_path))
+    recipe = replace(recipe, data=data, loop=replace(recipe.loop, batch=4, watch=watch))
+    run = training(recipe)
+    run.advance()
+    assert set(run.evaluate()) == {watch.split()[1]}
+    assert run.parts.facts["training images"] == 16
+    assert len(next(iter(recipe.test()))["x"]) == 2
+    assert recipe.build().exhibits()
 
 
 def test_mistakes() -> None:
