@@ -39,6 +39,7 @@ class PatchTokens(ImageTokens):
     def __init__(self, channels: int, side: int, patch: int, width: int, dropout: float = 0.0):
         super().__init__(channels, side, patch, width, dropout)
         del self.cls
+        nn.init.normal_(self.positions, std=0.02)  # as released: a place is too easily foreseen to be much of a vector
 
     def leading(self) -> tuple[Tensor, ...]:
         return ()

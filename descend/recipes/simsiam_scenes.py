@@ -13,9 +13,9 @@ RECIPE = EmbedSimSiam(
     parameters=112_144,
     takes="8 min",
     model=ContrastiveEncoderConfig(predictor=32),
-    data=ShapeScenes(),
-    views=Viewing(crop=1.0, flip=0.5, turn=180.0, shift=0.1, zoom=0.15, colour=0.6, balance=0.6, grey=0.0),
-    optim=AdamW(lr=1e-3, weight_decay=0.01),
+    data=ShapeScenes(count=12_000, valid=0.05, test=0.05),
+    views=Viewing(1.0, 0.5, turn=180.0, shift=0.15, zoom=0.2, colour=0.1, balance=0.15, grey=0.0, light=0.3),
+    optim=AdamW(lr=2e-3, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
     loop=Loop(steps=2000, batch=128, eval_every=200, save_every=1000, watch="max probe"),
 )

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 from descend.data.images.augment import Augment, Colour, ColourBalance, Crop, Mirror, Transform
 from descend.data.images.labelled import Images, Preprocessing
@@ -55,6 +56,18 @@ class Inverted:
 
 
 @dataclass(frozen=True)
+class Shaded:
+    """Uneven light: x + strength · a smooth field of 4 × 4 random numbers, the same in every channel; clamped."""
+
+    strength: Share
+    chance = 16
+
+    def __call__(self, x: Tensor, u: Tensor) -> Tensor:
+        field = interpolate(u.view(-1, 1, 4, 4), size=x.shape[-2:], mode="bilinear", align_corners=False)
+        return (x + self.strength * field).clamp(0, 1)
+
+
+@dataclass(frozen=True)
 class Viewing:
     """How the views of an image differ. All 0 (and crop 1): not at all."""
 
@@ -76,6 +89,8 @@ class Viewing:
     """Probability that the colours go."""
     negative: Share = 0.0
     """Probability that light and dark change places."""
+    light: Share = 0.0
+    """Strength of a smooth, uneven light that is added to the pixels."""
 
     def augment(self) -> Augment:
         """The transforms, without those that do nothing."""
@@ -88,6 +103,7 @@ class Viewing:
             (self.balance > 0, ColourBalance(self.balance)),
             (self.grey > 0, Greyed(self.grey)),
             (self.negative > 0, Inverted(self.negative)),
+            (self.light > 0, Shaded(self.light)),
         ]
         return Augment(tuple(transform for used, transform in transforms if used))
 

@@ -7,7 +7,16 @@ import torch
 
 from descend.data.images.labelled import Images, Preprocessing
 from descend.data.images.shape_scenes import ShapeScenes
-from descend.data.images.views import Greyed, Inverted, LoadViews, Viewing, labelled_batches, shuffle_loaded, views_once
+from descend.data.images.views import (
+    Greyed,
+    Inverted,
+    LoadViews,
+    Shaded,
+    Viewing,
+    labelled_batches,
+    shuffle_loaded,
+    views_once,
+)
 from descend.data.streams.batches import join_batches
 from descend.ops.images.jigsaw import cut
 
@@ -87,6 +96,15 @@ def test_grey_and_negative() -> None:
     assert torch.equal(Inverted(0.5)(x, u)[0], 1 - x[0])
     assert torch.equal(Inverted(0.5)(x, u)[3], x[3])
     assert Viewing(1.0, 0.0, colour=0.0, grey=0.0).augment().transforms == ()
+
+
+def test_uneven_light_is_smooth_and_the_same_in_every_channel() -> None:
+    x, u = torch.full((2, 3, 12, 12), 0.5), 2 * torch.rand(2, 16) - 1
+    change = Shaded(0.4)(x, u) - x
+    assert (change - change[:, :1]).abs().max() == 0
+    assert 0.05 < change.abs().max() <= 0.4
+    assert change.diff(dim=-1).abs().max() < 0.4 * 2 * 4 / 12 + 1e-6  # at most 2 from one of four numbers to the next
+    assert torch.allclose(change[:, 0, 0, 0], 0.4 * u[:, 0], atol=1e-6)
 
 
 def test_scenes_by_shape() -> None:
