@@ -13,7 +13,7 @@ RECIPE = EmbedBYOL(
     parameters=108_048,
     takes="8 min",
     model=ContrastiveEncoderConfig(),
-    data=ShapeScenes(count=12_000, valid=0.05, test=0.05),
+    data=ShapeScenes(count=8000, valid=0.1, test=0.1),
     views=Viewing(1.0, 0.5, turn=180.0, shift=0.15, zoom=0.2, colour=0.1, balance=0.15, grey=0.0, light=0.3),
     momentum=0.99,
     optim=AdamW(lr=2e-3, weight_decay=0.01),
