@@ -1,0 +1,99 @@
+"""A toy of DALL-E: a caption of two words, an image of eight by eight pixels, one transformer over both.
+
+    captions     start, one of four colours, left or right
+    images       8 × 8 × 3, grey with noise, a square of that colour on that side; 4 × 4 tokens of 16
+    followed     share of drawn images whose square has the caption's colour and side, read off the pixels
+    shuffled     the same against the captions of other images: chance is 1/8
+
+Systems: dall-e-1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from descend.labs._token_stages import train_stages
+from descend.models.dalle import DalleConfig
+from descend.models.vq_vae import VQVAEConfig
+from descend.seeds import generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = "Images drawn token by token after a caption show what the caption says."
+COLOURS = torch.tensor([[0.9, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.9], [0.9, 0.9, 0.1]])
+WORDS, CAPTION = 1 + len(COLOURS) + 2, 3
+CONFIG = DalleConfig(VQVAEConfig((3, 8, 8), 16, 1, 0, 16, 4), WORDS, CAPTION, width=48, depth=2, heads=4, top_k=16)
+DRAWN, LEAST = 64, 150
+BUDGET = 5.0
+PRICE = 120  # steps of the transformer, after a third as many of the VQ-VAE, that a second of one core buys
+
+
+def draw_pairs(n: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Captions (n, 3) and images (n, 3, 8, 8) in −1..1."""
+    colour = torch.randint(len(COLOURS), (n,), generator=random)
+    side = torch.randint(2, (n,), generator=random)
+    x = 0.5 + 0.03 * torch.randn(n, 3, 8, 8, generator=random)
+    top = torch.randint(1, 4, (n,), generator=random)
+    rows = (torch.arange(8) - top[:, None]).unsqueeze(2)
+    inside = (rows >= 0) & (rows < 4) & (torch.arange(8) // 4 == side[:, None, None])
+    x = torch.where(inside[:, None], COLOURS[colour][:, :, None, None], x)
+    captions = torch.stack([torch.zeros_like(colour), 1 + colour, 1 + len(COLOURS) + side], 1)
+    return captions, 2 * x - 1
+
+
+def read_images(x: Tensor) -> Tensor:
+    """The captions that images (n, 3, 8, 8) deserve: the more colourful side, and the nearest colour there."""
+    pixels = (x + 1) / 2
+    halves = pixels.unflatten(3, (2, 4)).permute(0, 3, 2, 4, 1).flatten(2, 3)  # (n, 2, 32, 3)
+    vivid = halves.amax(-1) - halves.amin(-1)
+    side = vivid.sum(2).argmax(1)
+    rows = torch.arange(len(x))
+    weight = vivid[rows, side][..., None]
+    mean = (halves[rows, side] * weight).sum(1) / weight.sum(1).clamp(min=1e-6)
+    colour = torch.cdist(mean, COLOURS).argmin(1)
+    return torch.stack([torch.zeros_like(colour), 1 + colour, 1 + len(COLOURS) + side], 1)
+
+
+def measure(seed: int, budget: float) -> dict[str, Any]:
+    """How often drawn images follow their caption."""
+    steps = max(4, round(PRICE * budget))
+    random = generator(seed, 1)
+    captions, x = draw_pairs(2000, random)
+    model = train_stages(CONFIG, captions, x, (steps // 3, steps), seed)
+    wanted = captions[:DRAWN]
+    with torch.no_grad():
+        tokens = model.draw_images(wanted, torch.rand(DRAWN, CONFIG.places, generator=random))
+        made = model.codes.from_tokens(tokens)
+    found = read_images(made)
+    return {
+        "followed": float((found == wanted).all(1).double().mean()),
+        "shuffled": float((found == wanted.roll(1, 0)).all(1).double().mean()),
+        "read_right": float((read_images(x) == captions).all(1).double().mean()),
+        "steps": steps,
+        "captions": wanted[:16].tolist(),
+        "images": ((made[:16].clamp(-1, 1) + 1) / 2).movedim(1, -1).tolist(),
+    }
+
+
+def verdict(numbers: dict[str, Any]) -> str:
+    """Open after too few steps. Supported if at least 80% of the images follow their caption; else refuted."""
+    if numbers["steps"] < LEAST:
+        return "open"
+    return "supported" if numbers["followed"] >= 0.8 else "refuted"
+
+
+def figure(numbers: dict[str, Any]) -> Figure:
+    """Sixteen images under their captions."""
+    from matplotlib.figure import Figure
+
+    names = ("", "red", "green", "blue", "yellow", "left", "right")
+    fig = Figure(figsize=(7, 2.4), layout="constrained")
+    for axes, image, caption in zip(fig.subplots(2, 8).flat, numbers["images"], numbers["captions"], strict=True):
+        axes.imshow(image)
+        axes.set_title(" ".join(names[i] for i in caption[1:]), fontsize=7)
+        axes.set_axis_off()
+    return fig
