@@ -9,11 +9,11 @@ from descend.optim.schedules import Linear
 
 RECIPE = AdversarialImages(
     about="a conditional GAN on digits: how often the digit asked for is the one that is read",
-    parameters=28_048,
+    parameters=89_152,
     takes="2 min",
-    model=ConditionalGANConfig(latent=16, width=128, depth=2, label_width=8),
+    model=ConditionalGANConfig(latent=16, width=256, depth=2),
     optim=Players(d=Adam(lr=5e-4, betas=(0.5, 0.999)), g=Adam(lr=5e-4, betas=(0.5, 0.999))),
     schedule=Linear(),
-    game=Game(),
-    loop=Loop(steps=6000, batch=64, ema=0.99, eval_every=500, save_every=1000, watch="min distance"),
+    game=Game(r1=0.2),
+    loop=Loop(steps=5000, batch=64, ema=0.99, eval_every=500, save_every=1000, watch="max right"),
 )

@@ -17,5 +17,5 @@ RECIPE = AdversarialImages(
     optim=Players(d=Adam(lr=1e-3, betas=(0.0, 0.99)), g=Adam(lr=1e-3, betas=(0.0, 0.99))),
     schedule=Constant(),
     game=Game("non-saturating", r1=1.0),
-    loop=Loop(steps=2500, batch=32, ema=0.99, eval_every=500, save_every=1000, watch="min distance"),
+    loop=Loop(steps=2000, batch=32, ema=0.99, eval_every=500, save_every=1000, watch="min distance"),
 )
