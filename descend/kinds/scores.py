@@ -49,8 +49,11 @@ class TwoGaussians:
         pi, place = torch.tensor([self.share, 1 - self.share]), torch.tensor([-self.place, self.place])
         return Mixture(pi, place[:, None].expand(2, 2), torch.full((2,), self.noise))
 
+    def density(self) -> Gaussians:
+        return Gaussians(self.mixture())
+
     def read(self) -> PointSplits:
-        density = Gaussians(self.mixture())
+        density = self.density()
         points = density.sample(self.valid, generator(VALID))
         return PointSplits(points, density.box, density, exact=-float(density.log_prob(points).mean()))
 

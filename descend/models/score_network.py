@@ -51,7 +51,7 @@ class ScoreNetworkConfig:
     """ρ, the width of the data."""
     steps: Count = 250
     """Langevin steps at each level."""
-    eta: Positive = 0.2
+    eta: Positive = 0.4
     """Length of a step, as a part of σ_t²."""
 
 

@@ -43,6 +43,6 @@ def test_new_points_go_through_all_levels() -> None:
         chance = PerExample(5, 3)
         x = (4 + 1) ** 0.5 * chance.normal(2)
         noises = [chance.normal(3, 2).unbind(1) for _ in range(2)]
-        by_hand = annealed_langevin(model.score, x, noises, [0.2 * 4.0, 0.2 * 0.25])
+        by_hand = annealed_langevin(model.score, x, noises, [0.4 * 4.0, 0.4 * 0.25])
         close(model.generate(PerExample(5, 3), Wish()), by_hand)
         close(model.generate(PerExample(5, 1, 2), Wish(steps=2))[0], model.generate(PerExample(5, 3), Wish(steps=2))[2])
