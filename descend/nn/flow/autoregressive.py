@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from descend.nn.flow.bijection import Bijection, Moved
-from descend.nn.flow.made import MADE
-from descend.nn.flow.transforms import Transform
+from descend.nn.flow.fused import Step
+from descend.nn.flow.made import MADE, MaskedLinear
+from descend.nn.flow.transforms import Affine, Transform
 
 Bend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -37,6 +38,13 @@ class MaskedAutoregressive(Bijection):
     def inverse(self, x: Tensor) -> Moved:
         z, log_slope = self.transform.inverse(x, self.made(x))
         return z, log_slope.sum(1)
+
+    def affine(self) -> Step | None:
+        if not isinstance(self.transform, Affine) or self.made.context is not None:
+            return None
+        layers = self.made.layers
+        masks = tuple(layer.mask for layer in layers if isinstance(layer, MaskedLinear))
+        return Step(slice(None), slice(None), self.transform.limit, layers, masks)
 
 
 class InverseAutoregressive(Bijection):

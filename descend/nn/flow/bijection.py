@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
+from descend.nn.flow.fused import Step, can_fuse, invert
 
 Moved = tuple[Tensor, Tensor]
 """Points (b, D), and log|det| of the map at each (b)"""
@@ -37,6 +38,10 @@ class Bijection(nn.Module, ABC):
     @abstractmethod
     def inverse(self, x: Tensor) -> Moved:
         """z = f⁻¹(x), and log|det ∂z/∂x|."""
+
+    def affine(self) -> Step | None:
+        """The inverse as a step of the fast path, where it is affine in what moves; None for other layers."""
+        return None
 
 
 class Chain(Bijection):
@@ -54,6 +59,9 @@ class Chain(Bijection):
         return z, total
 
     def inverse(self, x: Tensor) -> Moved:
+        steps = [layer.affine() for layer in reversed(self.layers)]  # type: ignore[operator]
+        if can_fuse(x) and None not in steps:
+            return invert(x, steps)
         total = x.new_zeros(len(x))
         for layer in reversed(self.layers):
             x, log_det = layer.inverse(x)  # type: ignore[operator]

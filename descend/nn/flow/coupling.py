@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from descend.nn.flow.bijection import Bijection, Moved
-from descend.nn.flow.transforms import Transform
+from descend.nn.flow.fused import Step
+from descend.nn.flow.transforms import Affine, Transform
 
 START = 0.01  # of the usual size of the last layer's weights: a new layer is near the identity
 
@@ -77,7 +78,17 @@ class Coupling(Bijection):
 
     def divide(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """What stays, and what moves."""
-        before, after = x[:, : self.cut], x[:, self.cut :]
+        kept, moved = self.parts()
+        return x[:, kept], x[:, moved]
+
+    def affine(self) -> Step | None:
+        if isinstance(self.transform, Affine) and isinstance(self.conditioner, Conditioner):
+            return Step(*self.parts(), self.transform.limit, self.conditioner.layers)
+        return None
+
+    def parts(self) -> tuple[slice, slice]:
+        """Where what stays is, and what moves."""
+        before, after = slice(None, self.cut), slice(self.cut, None)
         return (before, after) if self.first else (after, before)
 
     def join(self, kept: Tensor, moved: Tensor) -> Tensor:
