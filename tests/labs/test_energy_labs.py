@@ -95,7 +95,7 @@ GOOD: dict[str, dict[str, Any]] = {
         ("persistent_chains", {"plane": [0.02, 0.5]}),
         ("autoencoder_energies", {"below": [0.9, 0.9, 0.6]}),
         ("noise_levels", {"image_error": [0.2, 0.5]}),
-        ("noise_levels", {"single_far": 0.03}),
+        ("noise_levels", {"single_far": 0.15}),
         ("annealed_levels", {"annealed": [0.21, 0.25]}),
         ("annealed_levels", {"plain": [0.45, 0.21]}),
     ],
