@@ -87,21 +87,27 @@ class DiffuseImages(GenerateImages):
         )
 
 
-def build_pipeline(config: DDPMConfig, prepare: Preprocessing, conditional: bool) -> DDPMPipeline:
-    """The model for these images, with a class more than there are ("none") if it is conditional."""
+def fit_sides(prepare: Preprocessing, levels: int) -> tuple[int, int]:
+    """Channels and side of images that a U-Net of so many levels can halve."""
     channels, height, width = prepare.image
     if height != width:
         raise Mistake(f"the images are {height}×{width}, but this model makes squares; give --data.size {height}")
-    least = 2 ** (len(config.unet.widths) - 1)
+    least = 2 ** (levels - 1)
     if height % least:
         wanted = max(least, height // least * least)
         raise Mistake(
-            f"images of {height}×{height} cannot be halved {len(config.unet.widths) - 1} times; "
-            f"give --data.size {wanted}, or fewer --model.unet.widths"
+            f"images of {height}×{height} cannot be halved {levels - 1} times; give --data.size {wanted}, or fewer "
+            f"levels (--model.unet.widths)"
         )
+    return channels, height
+
+
+def build_pipeline(config: DDPMConfig, prepare: Preprocessing, conditional: bool) -> DDPMPipeline:
+    """The model for these images, with a class more than there are ("none") if it is conditional."""
+    channels, side = fit_sides(prepare, len(config.unet.widths))
     classes = len(prepare.labels) + 1 if conditional else None
     try:
-        unet = replace(config.unet, size=height, channels=channels, out=channels, classes=classes)
+        unet = replace(config.unet, size=side, channels=channels, out=channels, classes=classes)
         return DDPMPipeline(replace(config, unet=unet))
     except ValueError as error:
         raise Mistake(f"--model: {error}") from None

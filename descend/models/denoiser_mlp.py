@@ -31,6 +31,7 @@ from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
 WAVES = 64  # sinusoids of the time
+PERIOD = 1000  # what T is for the sinusoids, however many steps there are
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class DenoiserMLP(Pretrained):
         self.out = nn.Linear(c.width, c.inputs)
 
     def forward(self, x: Tensor, t: Tensor, y: Tensor | None = None) -> Tensor:
-        h = self.first(x) + self.time(embed_time(t, WAVES))
+        h = self.first(x) + self.time(embed_time(t * (PERIOD / self.config.plan.noise.steps), WAVES))
         if self.condition is not None:
             if y is None:
                 raise ValueError(f"this network has {self.config.classes} classes: say which, y (b,)")

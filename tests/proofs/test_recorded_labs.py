@@ -24,6 +24,23 @@ RECORDED = [
     ),
     pytest.param("longer-rope", marks=pytest.mark.system("rope-scaling", "perplexity")),
     pytest.param("digit-gan", marks=pytest.mark.system("gan", "digits")),
+    pytest.param(
+        "diffusion-mixture",
+        marks=[pytest.mark.system("denoising-vector-field", "trajectories"), pytest.mark.system("ddpm", "mixture")],
+    ),
+    pytest.param("score-sde-flow", marks=pytest.mark.system("score-sde", "trained")),
+    pytest.param(
+        "digit-guidance",
+        marks=[
+            pytest.mark.system("classifier-guidance", "classifier", "sweep"),
+            pytest.mark.system("classifier-free-guidance", "sweep"),
+        ],
+    ),
+    pytest.param(
+        "few-step-sampling",
+        marks=[pytest.mark.system("ddim", "few-steps"), pytest.mark.system("ddpm-sampler", "cost")],
+    ),
+    pytest.param("caption-guidance", marks=pytest.mark.system("classifier-free-guidance", "captions")),
     pytest.param("position-grid", marks=pytest.mark.system("class-token", "learned-grid")),
     pytest.param("deep-post-norm", marks=pytest.mark.system("add-and-norm-and-stack", "deep")),
     pytest.param("future-leak", marks=pytest.mark.system("causal-mask", "leak")),

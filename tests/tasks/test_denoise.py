@@ -130,7 +130,7 @@ def test_each_prediction_is_learned(predicts: Predicts) -> None:
     assert 0.25 < (nearest == 0).float().mean() < 0.75
 
 
-@pytest.mark.system("classifier-guidance", "classifier")
+@pytest.mark.system("classifier-guidance")
 def test_a_classifier_sees_noisy_images_and_their_times() -> None:
     model = Seen()
     task = ClassifyNoisy(model, NOISE)

@@ -17,6 +17,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from descend.ops.diffusion.prediction import Predicts
+
 Number = Tensor | float
 
 
@@ -38,6 +40,16 @@ def guide_score(score: Tensor, classifier_gradient: Tensor, gamma: Number) -> Te
 def guide_noise(eps: Tensor, classifier_gradient: Tensor, gamma: Number, abar: Number) -> Tensor:
     """ε − γ √(1 − ᾱ) ∇ log p(y | x_t)"""
     return eps - gamma * (1 - abar) ** 0.5 * classifier_gradient
+
+
+def guide_prediction(
+    predicts: Predicts, out: Tensor, classifier_gradient: Tensor, gamma: Number, abar: Number
+) -> Tensor:
+    """The same for a network that predicts ε, x_0 or v: all are linear in ε at one x_t."""
+    if predicts == "eps":
+        return guide_noise(out, classifier_gradient, gamma, abar)
+    step = gamma * (1 - abar) ** 0.5 / abar**0.5 * classifier_gradient
+    return out - step if predicts == "v" else out + (1 - abar) ** 0.5 * step
 
 
 def classifier_gradient(classifier: Callable[[Tensor, Tensor], Tensor], x: Tensor, t: Tensor, y: Tensor) -> Tensor:

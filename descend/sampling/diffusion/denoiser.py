@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
-from descend.ops.diffusion.guidance import classifier_gradient, combine, guide_noise
+from descend.ops.diffusion.guidance import classifier_gradient, combine, guide_prediction
 from descend.ops.diffusion.prediction import Estimate, Predicts, estimate
 from descend.ops.diffusion.schedule import NoiseSchedule
 
@@ -63,14 +63,17 @@ def free_guidance(network: Conditional, y: Tensor, none: Tensor, gamma: float) -
 
 
 def classifier_guidance(
-    predict: Predict, classifier: Predict, y: Tensor, gamma: float, noise: NoiseSchedule
+    predict: Predict, classifier: Predict, y: Tensor, gamma: float, noise: NoiseSchedule, predicts: Predicts = "eps"
 ) -> Predict:
-    """ε − γ √(1 − ᾱ_t) ∇ log p(y | x_t) with a classifier(x, t) -> logits that was trained on noisy images."""
+    """ε − γ √(1 − ᾱ_t) ∇ log p(y | x_t) with a classifier(x, t) -> logits that was trained on noisy images; what is
+    predicted may be x_0 or v instead."""
     if (y < 0).any():
         raise Mistake("classifier guidance needs a class for every sample: give --class")
 
     def guided(x: Tensor, t: Tensor) -> Tensor:
-        eps = predict(x, t)
-        return guide_noise(eps, classifier_gradient(classifier, x, t, y), gamma, noise.at(t, x)) if gamma else eps
+        out = predict(x, t)
+        if not gamma:
+            return out
+        return guide_prediction(predicts, out, classifier_gradient(classifier, x, t, y), gamma, noise.at(t, x))
 
     return guided
