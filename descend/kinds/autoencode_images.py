@@ -31,7 +31,7 @@ CORRUPTIONS: dict[str, type[nn.Module]] = {
 
 
 @dataclass(frozen=True)
-class Corruption:
+class Spoiling:
     """How the input is spoilt; what is wanted back is the clean image."""
 
     kind: Literal["none", "gaussian", "masking", "salt-and-pepper"] = "none"
@@ -48,7 +48,7 @@ class AutoencodeImages(GenerateImages):
 
     model: AutoencoderConfig = field(default_factory=AutoencoderConfig)
     optim: AdamW = field(default_factory=AdamW)
-    corruption: Corruption = field(default_factory=Corruption)
+    corruption: Spoiling = field(default_factory=Spoiling)
     sparsity: NonNegative = 0.0
     """λ on the activations of the code; 0: none."""
     layerwise: Whole = 0

@@ -6,22 +6,22 @@ that training never saw, and are named among all classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from descend.contracts import Batch
-from descend.data.images.captions import Captioned, Captions, caption_tokens, pixels
+from descend.data.images.captions import Captions
 from descend.data.images.processor import write_processor
-from descend.data.streams.arrays import InOrder, Shuffled
+from descend.data.streams.arrays import Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.files import write_json
+from descend.kinds.captioned import CaptionedInOrder, CaptionedStream, Texts
 from descend.kinds.origin import find_listed
 from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.metrics.zero_shot import prompts
@@ -111,46 +111,3 @@ class ContrastRecipe(Recipe):
         """New images and captions: does each image find its caption among those of its batch?"""
         texts = Texts(Tokenizer.load(folder), self.data.longest)
         return Judged(Contrastive(model), CaptionedInOrder(texts.arrays(self.data.read_unseen(path)), self.loop.batch))
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Captions to tokens."""
-
-    tokenizer: Tokenizer
-    longest: int
-
-    def __call__(self, captions: list[str]) -> Tensor:
-        return caption_tokens(self.tokenizer, captions, self.longest)
-
-    def arrays(self, part: Captioned) -> dict[str, Tensor]:
-        found = {"x": part.x, "tokens": self(part.captions)}
-        return found if part.y is None else {**found, "y": part.y}
-
-
-class CaptionedStream:
-    """A stream whose 8-bit images become what the model reads, batch by batch."""
-
-    def __init__(self, inner: Shuffled):
-        self.inner = inner
-
-    def __next__(self) -> Batch:
-        return prepare_batch(next(self.inner))
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.inner.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.inner.load_state_dict(state)
-
-
-class CaptionedInOrder(InOrder):
-    """The same for validation."""
-
-    def __iter__(self) -> Iterator[Batch]:
-        return (prepare_batch(batch) for batch in super().__iter__())
-
-
-def prepare_batch(batch: Batch) -> Batch:
-    """The images as numbers; texts of any length fill the same columns, so that batches can be brought together."""
-    return {**batch, "x": pixels(batch["x"])}

@@ -19,7 +19,7 @@ from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.files import write_json
-from descend.kinds.contrastive import CaptionedInOrder, CaptionedStream, Texts
+from descend.kinds.captioned import CaptionedInOrder, CaptionedStream, Texts
 from descend.kinds.generate_images import GenerateImages, Learner
 from descend.kinds.origin import find_listed
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch

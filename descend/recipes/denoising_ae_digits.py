@@ -2,7 +2,7 @@
 
 from descend.data.images.digits import Digits
 from descend.engine.loop import Loop
-from descend.kinds.autoencode_images import AutoencodeImages, Corruption
+from descend.kinds.autoencode_images import AutoencodeImages, Spoiling
 from descend.models.autoencoder import AutoencoderConfig
 from descend.optim.rules import AdamW
 from descend.optim.schedules import Cosine
@@ -13,7 +13,7 @@ RECIPE = AutoencodeImages(
     takes="10 s",
     model=AutoencoderConfig(hidden=(256,), latent=64, output="sigmoid"),
     data=Digits(),
-    corruption=Corruption("gaussian", 0.3),
+    corruption=Spoiling("gaussian", 0.3),
     optim=AdamW(lr=2e-3, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
     loop=Loop(steps=2000, batch=64, eval_every=200, save_every=1000),

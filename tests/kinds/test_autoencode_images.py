@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from descend import recipes
-from descend.kinds.autoencode_images import Corruption
+from descend.kinds.autoencode_images import Spoiling
 from descend.models.autoencoder import AutoencoderConfig
 from tests.engine.small import train, training, weights
 
@@ -26,7 +26,7 @@ def short(recipe: Any, **changes: Any) -> Any:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["gaussian", "masking", "salt-and-pepper"])
 def test_outputs_are_nearer_to_the_clean_image(kind: Any, seed: int) -> None:
-    run = training(short(replace(DENOISE, corruption=Corruption(kind, 0.3)), steps=200, seed=seed))
+    run = training(short(replace(DENOISE, corruption=Spoiling(kind, 0.3)), steps=200, seed=seed))
     for _ in range(200):
         run.advance()
     found = run.evaluate()
