@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from descend.diagnosis import examples as data
 from descend.diagnosis.course import find_highest_rate, read_course
 from descend.diagnosis.curves import detect_high_rate, detect_low_rate, detect_overfitting, detect_underfitting
+from descend.diagnosis.energies import ENERGIES
 from descend.diagnosis.evidence import detect_constant_predictions, detect_leak, detect_nan
 from descend.diagnosis.games import GAMES
 from descend.diagnosis.generators import GENERATORS
@@ -137,7 +138,7 @@ def order_findings(signs: Signs, initial: Signs | None, notes: tuple[str, ...] =
     """All checks in the order of causes; what one explains is set aside."""
     early = [found for check in INSIDE if initial and (found := check(initial))]
     early = [replace(found, evidence=f"already with the initial weights, {found.evidence}") for found in early]
-    checks = (detect_high_rate, *INSIDE, *COURSE, *GAMES, *GENERATORS, *LATENT)
+    checks = (detect_high_rate, *INSIDE, *COURSE, *GAMES, *GENERATORS, *LATENT, *ENERGIES)
     late = [found for check in checks if (found := check(signs))]
     early, late = (sorted(some, key=lambda found: found.severity != "fault") for some in (early, late))
     length = (detect_interruption, detect_long_warmup, detect_long_average)

@@ -13,6 +13,7 @@ import numpy as np
 
 from descend.diagnosis.course import LOOP, read_course
 from descend.diagnosis.curves import detect_high_rate, detect_no_progress, detect_overfitting
+from descend.diagnosis.energies import ENERGIES
 from descend.diagnosis.games import GAMES
 from descend.diagnosis.generators import GENERATORS
 from descend.diagnosis.inside import detect_growing_norms
@@ -95,7 +96,7 @@ class Watcher:
         self.pieces, self.first = {}, None
         if step < EARLY * self.steps:
             return []
-        checks = (*(CHECKS if falls else ()), *GAMES, *GENERATORS, *LATENT)
+        checks = (*(CHECKS if falls else ()), *GAMES, *GENERATORS, *LATENT, *ENERGIES)
         checks = (*checks, detect_no_progress) if falls and not self.reported else checks  # that needs no second word
         signs = self.signs()
         new = next((found for check in checks if (found := check(signs)) and found.name not in self.reported), None)
