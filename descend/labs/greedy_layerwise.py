@@ -46,7 +46,8 @@ def make_small(model: nn.Module) -> None:
 
 def gradient_ratio(model: MLP, x: Tensor, y: Tensor) -> float:
     """‖∂L/∂W¹‖ / ‖∂L/∂Wᴸ‖ at the start."""
-    ends = [model.layers[i].weight for i in (0, -1)]
+    weights = [layer.weight for layer in model.layers if isinstance(layer, nn.Linear)]
+    ends = weights[0], weights[-1]
     first, last = torch.autograd.grad(cross_entropy(model(x), y).mean(), ends)
     return float(first.norm() / last.norm())
 

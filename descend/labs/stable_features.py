@@ -12,6 +12,7 @@ Systems: embed-then-pool
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -58,6 +59,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     random = generator(seed, 1)
     x, moved, y = draw_bars(images, random)
     model = EmbedThenPool.with_patches(x[:200], DETECTORS, SIZE, 1, random)
+    ways: dict[str, Callable[[Tensor], Tensor]]
     ways = {"pixels": lambda x: x.flatten(1), "embedded": lambda x: model.embedding(x).flatten(1), "pooled": model}
     return {
         "features": list(ways),

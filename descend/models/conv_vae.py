@@ -59,11 +59,12 @@ class ConvVAE(LatentModel):
         flat = last[0] * last[1] * last[2]
         down = [part for n, m in pairwise(channels) for part in (nn.Conv2d(n, m, 4, 2, 1), nn.ReLU())]
         up = [part for n, m in pairwise(channels[::-1]) for part in (nn.ReLU(), nn.ConvTranspose2d(n, m, 4, 2, 1))]
-        self.encoder = nn.Sequential(*down, nn.Flatten(), nn.Linear(flat, c.hidden), nn.ReLU())
+        encoder = nn.Sequential(*down, nn.Flatten(), nn.Linear(flat, c.hidden), nn.ReLU())
         self.posterior = GaussianPosterior(c.hidden, c.latent)
         wide = [nn.Linear(c.latent, c.hidden), nn.ReLU(), nn.Linear(c.hidden, flat), nn.Unflatten(-1, last)]
-        self.decoder = nn.Sequential(*wide, *up)
-        for part in (*self.encoder, *self.decoder[:-1]):
+        decoder = nn.Sequential(*wide, *up)
+        self.encoder, self.decoder = encoder, decoder
+        for part in (*encoder, *decoder[:-1]):
             keep_scale(part)
 
 

@@ -39,7 +39,7 @@ def linear_against_pca(i: Inputs) -> Inputs:
 
     rule.step(loss)
     pca = PCA.fit(x, i["latent"])
-    ours, _ = torch.linalg.qr(model.decoder[-1].weight.detach())
+    ours, _ = torch.linalg.qr(model.state_dict()["decoder.0.weight"])
     cosines = torch.linalg.svdvals(ours.T @ pca.components)
     best = half_squared_error(x, pca.inverse(pca.transform(x))).sum()
     return {"ae_loss_over_pca_loss": half_squared_error(x, model(x)).sum() / best, "cos_principal_angles": cosines}
