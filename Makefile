@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 # pytest keeps what it compiled of the tests: otherwise that is half of the time before the first one runs.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint mutate prove unbreakable bench clean
+.PHONY: help demo test check lint mutate prove unbreakable tutorials bench clean
 help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
@@ -14,6 +14,7 @@ help:
 	@echo "make mutate change the library, one thing at a time, and see which tests notice (N=300, FOLDER=nn, SEED=0)"
 	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=FOLDER for those that need public data)"
 	@echo "make unbreakable  break it on purpose: faults, kills, damage, fuzz, every verb and task (hours); writes docs/reliability.md"
+	@echo "make tutorials  run every block of docs/tutorials (about half an hour)"
 	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
 
 .venv/run: pyproject.toml constraints.txt
@@ -54,6 +55,9 @@ UNBREAKABLE := faults kills damage verbs world fuzz_flags fuzz_files flat every_
 unbreakable: .venv/dev
 	@failed=; for name in $(UNBREAKABLE); do $(BIN)/python -m proofs.$$name || failed="$$failed $$name"; done; \
 		test -z "$$failed" || { echo "does not hold:$$failed"; exit 1; }
+
+tutorials: .venv/dev
+	@$(BIN)/python -m tests.docs.tutorials
 
 bench: .venv/dev
 	@$(BIN)/python -m benchmarks

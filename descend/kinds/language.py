@@ -10,6 +10,7 @@ import torch
 
 from descend.data.streams.shards import process
 from descend.data.text.plain import Passages, Text, Windows, count_windows
+from descend.data.text.repeats import describe_repeats
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
@@ -59,6 +60,7 @@ class LanguageRecipe(Recipe):
                 "characters": corpus.characters,
                 "training tokens": len(train),
                 "validation tokens": len(valid),
+                **describe_repeats(train, valid),
                 "vocabulary": tokenizer.vocab,
                 "characters per token": round(corpus.characters / (len(train) + len(valid)), 2),
                 **describe_batch(loop, batch),

@@ -13,6 +13,7 @@ from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.streams.shards import process
 from descend.data.text.masking import Corruption, Dynamic, Masking, mask_arrays
 from descend.data.text.plain import Text
+from descend.data.text.repeats import describe_repeats
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.encoder import EncoderSize, build_encoder
@@ -66,6 +67,7 @@ class MaskedRecipe(Recipe):
                 "started from": origin,
                 "training tokens": len(tokens[0]),
                 "validation tokens": len(tokens[1]),
+                **describe_repeats(tokens[0], tokens[1]),
                 "vocabulary": model.config.vocab,
                 "loss of a guess by frequency": round(guess, 3),
                 **describe_batch(loop, batch),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -138,19 +139,19 @@ def draw_photo(
     return Image.fromarray(pixels.clip(0, 255).astype(np.uint8)), at, size
 
 
-def write_classes(folder: Path, count: int, side: int, random: Random) -> None:
-    for thing in THINGS:
+def write_classes(folder: Path, count: int, side: int, random: Random, things: Sequence[str]) -> None:
+    for thing in things:
         (folder / thing).mkdir(parents=True, exist_ok=True)
         for number in range(count):
             draw_photo(thing, random, side)[0].save(folder / thing / f"{number:04}.jpg", quality=85)
 
 
-def write_captions(folder: Path, count: int, side: int, random: Random) -> None:
+def write_captions(folder: Path, count: int, side: int, random: Random, things: Sequence[str]) -> None:
     """Three captions for each image: what a person would say, with or without colour, size and place."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
     rows = []
     for number in range(count):
-        thing, colour = random.choice(list(THINGS)), random.choice(list(COLOURS))
+        thing, colour = str(random.choice(list(things))), str(random.choice(list(COLOURS)))
         image, (_, y), size = draw_photo(thing, random, side, COLOURS[colour])
         name = f"images/{number:05}.jpg"
         image.save(folder / name, quality=90)
@@ -168,7 +169,7 @@ def write_captions(folder: Path, count: int, side: int, random: Random) -> None:
         csv.writer(file).writerows([["image", "caption"], *rows])
 
 
-def write_masks(folder: Path, count: int, side: int, random: Random) -> None:
+def write_masks(folder: Path, count: int, side: int, random: Random, things: Sequence[str]) -> None:
     """Cells as a microscope shows them: grey, grainy, unevenly lit; the mask is 1 where there is membrane."""
     for part in ("images", "masks"):
         (folder / part).mkdir(parents=True, exist_ok=True)
@@ -198,9 +199,10 @@ def main() -> None:
     parser.add_argument("--kind", choices=list(WRITERS), default="classes")
     parser.add_argument("--count", type=int, default=200, help="images of each class, or in all")
     parser.add_argument("--side", type=int, default=32, help="pixels")
+    parser.add_argument("--only", nargs="*", choices=list(THINGS), default=list(THINGS), help="these things")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    WRITERS[given.kind](given.folder, given.count, given.side, np.random.default_rng(given.seed))
+    WRITERS[given.kind](given.folder, given.count, given.side, np.random.default_rng(given.seed), given.only)
 
 
 if __name__ == "__main__":
