@@ -64,7 +64,7 @@ class ConvVAE(LatentModel):
         wide = [nn.Linear(c.latent, c.hidden), nn.ReLU(), nn.Linear(c.hidden, flat), nn.Unflatten(-1, last)]
         decoder = nn.Sequential(*wide, *up)
         self.encoder, self.decoder = encoder, decoder
-        for part in (*encoder, *decoder[:-1]):
+        for part in [*encoder, *decoder][:-1]:
             keep_scale(part)
 
 

@@ -72,7 +72,7 @@ def test_what_the_report_shows() -> None:
         assert [e.kind for e in found.values()] == ["sheet", "points"], found
         rows = found["Reconstructions"].content["rows"]
         assert rows.shape == (4 if recipe is DENOISE else 3, 8, pixels, pixels)
-        assert sum(map(len, found["Map of the codes"].content.values())) == len(parts.valid.batches.arrays["y"])  # type: ignore[attr-defined]
+        assert sum(map(len, found["Map of the codes"].content.values())) == len(parts.valid.batches.arrays["y"])
 
 
 @pytest.mark.system("deep-autoencoder")

@@ -50,7 +50,7 @@ def test_pictures_of_a_layer() -> None:
     y = torch.arange(60) // 30
     mixed = torch.randperm(60, generator=random)
     for way in ("pca", "tsne"):
-        flat = project(vectors, way)  # type: ignore[arg-type]
+        flat = project(vectors, way)
         assert flat.shape == (60, 2)
         assert probe_accuracy(flat[mixed], y[mixed]) > 0.95
     assert feature_maps(Network(), "c1", torch.randn(2, 3, 16, 16)).shape == (2, 8, 16, 16)

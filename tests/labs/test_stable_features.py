@@ -21,6 +21,7 @@ def test_two_stages() -> None:
     model, x = EmbedThenPool(1, 9, 3, 2).double(), torch.randn(2, 1, 6, 6, dtype=torch.float64)
     embedded = model.embedding(x)
     patches = x.unfold(2, 3, 1).unfold(3, 3, 1).reshape(2, 4, 4, 9)
+    assert model.embed.bias is not None
     by_hand = (patches @ model.embed.weight.view(9, 9).T + model.embed.bias).relu().permute(0, 3, 1, 2)
     close(embedded, by_hand)
     assert embedded[0].numel() > x[0].numel()

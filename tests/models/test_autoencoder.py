@@ -41,11 +41,12 @@ def test_the_equation() -> None:
     """z = f(W x + b), y = g(W' z + b'), layer by layer."""
     torch.manual_seed(0)
     model, x = Autoencoder(TINY), TINY_INPUT()
-    one, two = model.encoder
-    z = torch.tanh(x.flatten(1) @ one.weight.T + one.bias) @ two.weight.T + two.bias
+    w = dict(model.named_parameters())
+    z = torch.tanh(x.flatten(1) @ w["encoder.0.weight"].T + w["encoder.0.bias"])
+    z = z @ w["encoder.1.weight"].T + w["encoder.1.bias"]
     close(model.encode(x), z)
-    three, four = model.decoder
-    y = torch.tanh(z @ three.weight.T + three.bias) @ four.weight.T + four.bias
+    y = torch.tanh(z @ w["decoder.0.weight"].T + w["decoder.0.bias"])
+    y = y @ w["decoder.1.weight"].T + w["decoder.1.bias"]
     close(model.decode(z), y.view_as(x))
     close(model(x), model.decode(model.encode(x)))
     close(model.features(x), z)
@@ -75,7 +76,7 @@ def test_a_linear_autoencoder_learns_the_subspace_of_pca(seed: int) -> None:
     model = learn(AutoencoderConfig(image=(6,), hidden=(), latent=2), x, 1200, seed, lr=3e-2)
     pca = PCA.fit(x, 2)
     assert squared_error(x, model(x)).mean() < 1.005 * pca.residual
-    ours = torch.linalg.qr(model.decoder[-1].weight.detach()).Q
+    ours = torch.linalg.qr(model.state_dict()["decoder.0.weight"]).Q
     assert torch.linalg.svdvals(ours.T @ pca.components).min() > 0.999
 
 

@@ -58,7 +58,8 @@ def test_digits_through_sixteen_whole_numbers() -> None:
 
     def loss() -> torch.Tensor:
         batch = x[torch.randint(len(x), (64,), generator=random)]
-        return sum_terms(quantization_terms(batch, *model(batch), 0.25))
+        y, code, entry = model(batch)
+        return sum_terms(quantization_terms(batch, y, code, entry, 0.25))
 
     minimise(model, loss, 250, AdamW(3e-3, weight_decay=0.0))
     with torch.no_grad():

@@ -47,7 +47,7 @@ def test_closed_form_against_a_general_optimizer(beta: float) -> None:
     """x ~ N(0, S), encoder mean a x, variance v, decoder w: minimised over (a, v, w) numerically."""
     s, noise = 1.0, 0.2
 
-    def loss(p: torch.Tensor) -> float:
+    def loss(p: list[float]) -> float:
         a, w, v = p[0], p[1], 2.718281828459045 ** p[2]
         error = (1 - w * a) ** 2 * s + w**2 * v
         return error / (2 * noise) + beta * (a**2 * s + v - p[2] - 1) / 2
