@@ -101,6 +101,20 @@ PROOFS = [
     Proof("rbm-digits", "pseudo_likelihood", -12.98, source="BernoulliRBM with as many units and epochs: -12.98"),
     Proof("score-mixture", "weight_error", 0.02, False),
     Proof("score-mixture", "plain_weight_error", 0.1),
+    Proof("autoencoder-digits", "squared_error", 1.0, False),
+    Proof("denoising-ae-digits", "squared_error", 1.2, False),
+    Proof(
+        "deep-ae-mnist",
+        "squared_error",
+        4.0,
+        False,
+        seeds=(0,),
+        needs="images",
+        source="PCA with 30 components: 13.87; Hinton and Salakhutdinov (2006): 3.00",
+    ),
+    Proof(
+        "vae-mnist", "nll", 90.0, False, seeds=(0,), needs="images", source="pythae's VAE: 89.8, 200 importance samples"
+    ),
     Proof("dqn-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
     Proof("ppo-cartpole", "return", 475, source="CartPole-v1 counts as solved at 475"),
     Proof("gpt2-pydoc", "loss", 4.0, False, "valid", (0,)),
