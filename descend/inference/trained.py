@@ -10,6 +10,7 @@ import torch
 
 from descend.models import load
 from descend.weights.checkpoints import resolve_checkpoint
+from descend.weights.pipeline import Pipeline
 
 BATCH = 64  # inputs that go through a model together
 
@@ -34,4 +35,7 @@ class Trained:
 def load_trained(run: str | Path, checkpoint: str | int = "best") -> Trained:
     """The model of a run's checkpoint (best, last or a step), or of a model folder."""
     folder = resolve_checkpoint(run, checkpoint)
-    return Trained(load(folder), folder)
+    model = load(folder)
+    if isinstance(model, Pipeline):
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # as its convolutions read their weights: not turned in each call
+    return Trained(model, folder)

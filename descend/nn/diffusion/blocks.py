@@ -13,17 +13,19 @@ Systems: diffusion-unet
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.nn.attention.multi_head import attend
+from descend.nn.convolution.packed import PackedConv2d
 
 
 class NormSiLU(nn.GroupNorm):
     """silu(γ (x − μ)/σ + β), mean and variance of each group of channels of an image."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.silu(super().forward(input))
+        return F.silu(super().forward(input), inplace=not torch.is_grad_enabled())
 
 
 class ResidualBlock(nn.Module):
@@ -32,12 +34,12 @@ class ResidualBlock(nn.Module):
     def __init__(self, channels: int, out: int, groups: int, eps: float, time: int = 0, dropout: float = 0.0):
         super().__init__()
         self.norm1 = NormSiLU(groups, channels, eps)
-        self.conv1 = nn.Conv2d(channels, out, 3, padding=1)
+        self.conv1 = PackedConv2d(channels, out, 3, padding=1)
         if time:
             self.time_emb_proj = nn.Linear(time, out)
         self.norm2 = NormSiLU(groups, out, eps)
         self.drop = nn.Dropout(dropout)
-        self.conv2 = nn.Conv2d(out, out, 3, padding=1)
+        self.conv2 = PackedConv2d(out, out, 3, padding=1)
         if channels != out:
             self.conv_shortcut = nn.Conv2d(channels, out, 1)
         self.changes_width = channels != out
@@ -45,9 +47,9 @@ class ResidualBlock(nn.Module):
     def forward(self, x: Tensor, e: Tensor | None = None) -> Tensor:
         h = self.conv1(self.norm1(x))
         if e is not None:
-            h = h + self.time_emb_proj(e)[:, :, None, None]
+            h = add_to(h, self.time_emb_proj(e)[:, :, None, None])
         h = self.conv2(self.drop(self.norm2(h)))
-        return (self.conv_shortcut(x) if self.changes_width else x) + h
+        return add_to(h, mix_channels(self.conv_shortcut, x) if self.changes_width else x)
 
 
 class MapAttention(nn.Module):
@@ -65,7 +67,7 @@ class MapAttention(nn.Module):
         """What a condition says is not looked at here."""
         tokens = as_tokens(self.group_norm(x))
         q, k, v = (part(tokens).unflatten(-1, (-1, self.head_size)) for part in (self.q, self.k, self.v))
-        return x + as_map(self.out(attend(q, k, v).flatten(-2)), x)
+        return add_to(as_map(self.out(attend(q, k, v).flatten(-2)), x), x)
 
 
 class Downsample(nn.Module):
@@ -74,7 +76,7 @@ class Downsample(nn.Module):
     def __init__(self, width: int, padding: int):
         super().__init__()
         self.edge = 1 - padding
-        self.conv = nn.Conv2d(width, width, 3, stride=2, padding=padding)
+        self.conv = PackedConv2d(width, width, 3, stride=2, padding=padding)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.conv(F.pad(x, (0, self.edge, 0, self.edge)) if self.edge else x)
@@ -85,10 +87,20 @@ class Upsample(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.conv = nn.Conv2d(width, width, 3, padding=1)
+        self.conv = PackedConv2d(width, width, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.conv(F.interpolate(x, scale_factor=2.0, mode="nearest"))
+
+
+def add_to(h: Tensor, x: Tensor) -> Tensor:
+    """h + x; without gradients in the memory of h, which nobody else reads."""
+    return h + x if torch.is_grad_enabled() or h.dtype != x.dtype else h.add_(x)
+
+
+def mix_channels(layer: nn.Conv2d, x: Tensor) -> Tensor:
+    """A 1×1 convolution as the matrix product that it is, which torch's own is several times slower than on CPUs."""
+    return F.linear(x.permute(0, 2, 3, 1), layer.weight.flatten(1), layer.bias).permute(0, 3, 1, 2)
 
 
 def as_tokens(x: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from descend.sampling.diffusion.editing import count_steps
 def count(model: type[nn.Module], config: object) -> int:
     """Parameters of a model, without making them."""
     with torch.device("meta"):
-        return sum(p.numel() for p in model(config).parameters())  # type: ignore[call-arg]
+        return sum(p.numel() for p in model(config).parameters())
 
 
 def blocks(i: Inputs) -> Inputs:
