@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from descend.contracts import Exhibit
-from descend.data.tables.columns import Category
+from descend.data.tables.columns import Category, Quantity
+from descend.data.tables.dates import Elapsed, Moment
 from descend.data.tables.scaling import Whiten
 from descend.data.tables.source import TableSplits
 from descend.metrics.regression import mean_absolute_error, r_squared, root_mean_squared_error
@@ -86,6 +88,16 @@ def lay_cells(flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return lo, hi, torch.stack([across, up], -1).reshape(-1, 2)
 
 
+def describe_spread(column: Quantity | Moment | Elapsed) -> str:
+    """Mean and standard deviation, a date as a date."""
+    if column.kind != "date":
+        return f"{column.mean:.4g} ± {column.std:.4g}"
+    try:
+        return f"{datetime(1970, 1, 1) + timedelta(days=column.mean):%Y-%m-%d} ± {column.std:.4g} days"
+    except OverflowError:
+        return f"{column.mean:.4g} ± {column.std:.4g} days since 1970"
+
+
 def show_columns(splits: TableSplits) -> Exhibit:
     """How each column was read."""
     rows: list[list[Any]] = []
@@ -94,7 +106,7 @@ def show_columns(splits: TableSplits) -> Exhibit:
             rows.append([column.name, "category", len(column.inputs), ", ".join(column.values)[:80]])
         else:
             gaps = "; missing values become the median" if column.gaps else ""
-            rows.append([column.name, column.kind, len(column.inputs), f"{column.mean:.4g} ± {column.std:.4g}{gaps}"])
+            rows.append([column.name, column.kind, len(column.inputs), f"{describe_spread(column)}{gaps}"])
     rows += [[name, "not used", 0, why] for name, why in splits.left_out.items()]
     content = {"columns": ["column", "type", "inputs", "training records"], "rows": rows}
     return Exhibit("table", "Input columns", content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -32,14 +32,21 @@ def show_text_classes(predict: Predict, data: Labelled, inputs: Inputs) -> list[
     """The scores of the classes, and the texts where a fine-tuned encoder is most wrong."""
     arrays = data.arrays("valid", inputs)
     p = torch.cat([predict(batch).softmax(dim=-1) for batch in TrimmedInOrder(arrays, 64)])
-    rows = [
-        [*name_mistake(p[i], int(arrays["y"][i]), data.names), data.texts[int(data.parts["valid"][i])][:LETTERS]]
-        for i in rank_mistakes(p, arrays["y"], SHOWN)
-    ]
+    texts = [data.texts[row][:LETTERS] for row in data.parts["valid"].tolist()]
+    chosen = choose_distinct(rank_mistakes(p, arrays["y"], len(texts)), texts)
+    rows = [[*name_mistake(p[i], int(arrays["y"][i]), data.names), texts[i]] for i in chosen]
     return [
         *show_classification(p, arrays["y"], data.names, "texts"),
         Exhibit("table", "Most confident mistakes", {"columns": ["true", "predicted", "text"], "rows": rows}),
     ]
+
+
+def choose_distinct(rows: Sequence[int], keys: Sequence[Hashable]) -> list[int]:
+    """The first SHOWN rows whose keys differ: a text that is there ten times is shown once."""
+    first: dict[Hashable, int] = {}
+    for row in rows:
+        first.setdefault(keys[row], row)
+    return list(first.values())[:SHOWN]
 
 
 def name_mistake(p: Tensor, y: int, names: Sequence[str]) -> list[str]:
@@ -67,7 +74,8 @@ def show_opinions(model: TextClassifier, arrays: Batch, tokenizer: Tokenizer, na
     where = next(model.parameters()).device
     p = torch.cat([model(b["x"].to(where)).softmax(dim=-1).cpu() for b in TextsInOrder(arrays, 256)])
     rows = []
-    for i in rank_mistakes(p, arrays["y"], SHOWN):
+    keys = [tuple(row) for row in arrays["x"].tolist()]
+    for i in choose_distinct(rank_mistakes(p, arrays["y"], len(keys)), keys):
         x = arrays["x"][i : i + 1]
         x = x[:, x[0] != 0].to(where)
         words = [tokenizer.decode([token]) for token in x[0].tolist()]
