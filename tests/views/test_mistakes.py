@@ -11,7 +11,7 @@ from descend.views.text_labels import SHOWN, choose_distinct
 
 
 def test_a_date_is_shown_as_a_date(tmp_path: Path) -> None:
-    rows = [f"2024-03-{1 + k % 28:02} 10:00,{k % 7},{k}" for k in range(60)]
+    rows = [f"2024-03-{1 + k % 28:02} 10:00,{k % 7},{k}.5" for k in range(60)]
     (tmp_path / "t.csv").write_text("\n".join(["when,size,fare", *rows]))
     (shown,) = [row for row in show_columns(Table(path=str(tmp_path / "t.csv"), target="fare").read()).content["rows"]
                 if row[0] == "when"]  # fmt: skip
