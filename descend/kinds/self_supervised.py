@@ -73,7 +73,7 @@ class EmbedSiamese(EmbedViews):
     """Which negatives count: all, the most similar, the most similar beyond the positive, or the k most similar."""
     k: Count = 5
     """Negatives of an image with --mining top-k."""
-    margin: Cosines = 0.0
+    apart: Cosines = 0.0
     """Cosine below which negatives are far enough apart."""
 
     def assemble(self, model: Any, images: int) -> Representation:
@@ -83,7 +83,7 @@ class EmbedSiamese(EmbedViews):
             "semi-hard": mine_semi_hard(1.0),
             "top-k": mine_top(self.k),
         }
-        return Siamese(model, miners[self.mining], self.margin)
+        return Siamese(model, miners[self.mining], self.apart)
 
 
 @dataclass(frozen=True)

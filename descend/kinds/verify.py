@@ -37,7 +37,7 @@ class VerifyPairs(Recipe):
 
     model: DeepFaceConfig = field(default_factory=DeepFaceConfig)
     data: Any = field(default_factory=Digits)
-    margin: Positive = 1.0
+    apart: Positive = 1.0
     """Distance, of unit vectors, that different things should have at least; 2 is the largest."""
     identity: NonNegative = 0.5
     """Weight of naming each image; 0: pairs alone teach."""
@@ -54,7 +54,7 @@ class VerifyPairs(Recipe):
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
         load = LoadPairs(splits.train.x, self.data.changes(), prepare, splits.train.y)
-        task = Verify(model, self.margin, self.identity)
+        task = Verify(model, self.apart, self.identity)
         valid = self.judged_by(splits, "valid", prepare)
         return Parts(
             task=task,

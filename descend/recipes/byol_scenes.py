@@ -16,7 +16,8 @@ RECIPE = EmbedBYOL(
     data=ShapeScenes(count=8000, valid=0.1, test=0.1),
     views=Viewing(1.0, 0.5, turn=180.0, shift=0.15, zoom=0.2, colour=0.1, balance=0.15, grey=0.0, light=0.3),
     momentum=0.99,
+    known=4000,
     optim=AdamW(lr=2e-3, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
-    loop=Loop(steps=2000, batch=128, eval_every=200, save_every=1000, watch="max probe"),
+    loop=Loop(steps=1500, batch=128, eval_every=500, save_every=500, watch="max probe"),
 )

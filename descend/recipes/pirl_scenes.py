@@ -18,7 +18,8 @@ RECIPE = EmbedPIRL(
     negatives=256,
     momentum=0.5,
     tau=0.2,
+    known=4000,
     optim=AdamW(lr=2e-3, weight_decay=0.01),
     schedule=Cosine(warmup=50, floor=0.01),
-    loop=Loop(steps=2000, batch=128, eval_every=200, save_every=1000, watch="max probe"),
+    loop=Loop(steps=1500, batch=128, eval_every=500, save_every=500, watch="max probe"),
 )

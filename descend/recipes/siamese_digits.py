@@ -20,7 +20,7 @@ RECIPE = EmbedSiamese(
     views=Viewing(crop=0.8, flip=0.0, turn=15.0, shift=0.05, zoom=0.1, colour=0.3, grey=0.0),
     mining="top-k",
     k=16,
-    margin=0.5,
+    apart=0.5,
     optim=AdamW(lr=2e-3, weight_decay=0.01),
     schedule=Cosine(warmup=20, floor=0.01),
     loop=Loop(steps=300, batch=128, eval_every=50, save_every=150, watch="max probe"),
