@@ -1,8 +1,8 @@
 """python -m proofs.prompts RECIPE RUN: do images show what their prompt says? Judged by a network that reads scenes.
 
 The reader is trained on generated scenes of every shape in every colour, with exact truth; its accuracy on scenes that
-it has not seen is printed beside the figure. Prompts name a colour and a shape ("a picture of a red circle"): pairs that
-the captions of training have, which are the claim, and pairs that they never have together, which are printed only.
+it has not seen is printed beside the figure. Prompts name a colour and a shape ("a picture of a red circle"): pairs
+that the captions of training have, which are the claim, and pairs that they never have together, for comparison.
 """
 
 from __future__ import annotations
