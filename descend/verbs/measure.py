@@ -40,10 +40,10 @@ class Measured:
         evaluations = max(1, steps // self.loop.eval_every)
         return self.start + steps * self.step + evaluations * self.evaluation
 
-    def steps_within(self, budget: float) -> int:
-        """How many steps fit into a time; never more than the recipe asks for, at least one."""
+    def steps_within(self, budget: float, most: int = 0) -> int:
+        """How many steps fit into a time: at least one, and no more than `most` (0: than the recipe asks for)."""
         per_step = self.step + self.evaluation / self.loop.eval_every
-        return max(1, min(self.loop.steps, int((budget - self.start - self.evaluation) / per_step)))
+        return max(1, min(most or self.loop.steps, int((budget - self.start - self.evaluation) / per_step)))
 
 
 @hardware.tell_unsupported()

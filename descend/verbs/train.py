@@ -28,6 +28,7 @@ from descend.verbs.measure import measure
 from descend.verbs.start import continue_run
 from descend.verbs.table import format_table
 
+LONGER = 4  # times the steps of a recipe that a budget may give it; validation chooses the best of them
 HELP = """usage: descend train RECIPE [--flags]
 
 Train a recipe, by its name or as a file of your own that holds RECIPE. Every value of it is a flag;
@@ -36,7 +37,7 @@ Train a recipe, by its name or as a file of your own that holds RECIPE. Every va
   --list          the recipes, with their data, size and time
   --model NAME    another model: a family such as vit, or a config of your own, as my_net.py:MyConfig
   --out DIR       the run's folder (default: runs/RECIPE/TIME)
-  --budget 5m     as many steps as fit into this time
+  --budget 5m     as many steps as fit into this time, fewer than the recipe has or up to four times as many
   --replace       replace the run that is in --out
   --resume-if-there
                   continue the run that is in --out, if it is this one (under torchrun: always)
@@ -66,7 +67,8 @@ def train(
         recipe: its name, such as "gpt2-pydoc", its file, such as "my_recipe.py", or your own Recipe.
         values: other values of the recipe, by the names of its flags: {"optim.lr": 0.1, "steps": 500}.
         out: the run's folder; None: runs/RECIPE/TIME.
-        budget: longest time, in seconds or as "5m": the steps are fitted to it; 0: all steps of the recipe.
+        budget: longest time, in seconds or as "5m": the steps are fitted to it, fewer than the recipe has or up to four
+            times as many, unless `values` say how many; 0: the steps of the recipe.
         replace: replace the run that is in `out`.
         quiet: show no progress.
         resume_if_there: continue the run that is in `out`, if it has the same name and values.
@@ -97,7 +99,8 @@ def start_run(name: str, asked: TrainFlags, given: Iterable[str]) -> tuple[Run, 
         run, saved, threads = own
         return run, continue_run(name, saved, run, threads, asked.quiet)
     if limit:
-        steps = world.agree({"steps": measure(recipe).steps_within(0.95 * limit)})["steps"]
+        most = recipe.loop.steps if "steps" in given else LONGER * recipe.loop.steps
+        steps = world.agree({"steps": measure(recipe).steps_within(0.95 * limit, most)})["steps"]
         recipe = shorten_run(recipe, round(steps), given)
     return run_compared(name, recipe, folder, asked.replace, limit, asked.quiet)
 
@@ -129,7 +132,7 @@ class TrainFlags:
     out: str = ""
     """The run's folder; empty: runs/RECIPE/TIME."""
     budget: str = ""
-    """Time limit, such as 90s, 5m or 2h: the number of steps is chosen to fit."""
+    """Time limit, such as 90s, 5m or 2h: the number of steps is chosen to fit (with --steps, at most that many)."""
     replace: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Replace the run that is in --out."""
     resume_if_there: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False

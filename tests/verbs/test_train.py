@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import descend
+from descend import recipes
 from descend.cli import main
 from tests.engine.small import text_file
 
@@ -94,6 +96,15 @@ def test_a_budget_sets_the_steps(run: Path) -> None:
     assert main(["train", "gpt2-pydoc", "--out", str(run.parent / "short"), *SMALL, *flags]) == 0
     saved = json.loads((run.parent / "short/recipe.json").read_text())
     assert saved["values"]["loop"]["steps"] < 100_000
+
+
+def test_a_budget_lengthens_a_short_recipe_unless_the_steps_are_given(tmp_path: Path) -> None:
+    moons = recipes.get("mlp-moons")
+    short = replace(moons, loop=replace(moons.loop, steps=3, eval_every=2, save_every=2))
+    _, result = descend.train(short, out=tmp_path / "long", budget=60, quiet=True)
+    assert (result.reason, result.step) == ("finished", 12)
+    _, result = descend.train(short, {"steps": 5}, out=tmp_path / "given", budget=60, quiet=True)
+    assert (result.reason, result.step) == ("finished", 5)
 
 
 WRONG = {
