@@ -18,8 +18,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from descend.ops.math.normal import cumulative
-
 Map = Callable[[Tensor], Tensor]
 
 
@@ -37,4 +35,4 @@ def push_log_prob(log_prior: Map, inverse: Map, x: Tensor) -> Tensor:
 
 def push_normal(quantile: Map, z: Tensor) -> Tensor:
     """F⁻¹(Φ(z)): standard normal numbers become numbers with the quantile function F⁻¹."""
-    return quantile(cumulative(z))
+    return quantile(torch.special.ndtr(z))
