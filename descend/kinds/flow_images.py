@@ -9,7 +9,7 @@ from torch import Tensor
 
 from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
-from descend.kinds.diffusion import fit_sides
+from descend.kinds.denoising import fit_sides
 from descend.kinds.generate_images import GenerateImages, Learner
 from descend.models.flow_unet import FlowUNet, FlowUNetConfig
 from descend.optim.rules import AdamW

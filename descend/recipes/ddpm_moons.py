@@ -2,7 +2,7 @@
 
 from descend.engine.loop import Loop
 from descend.kinds.densities import Plane
-from descend.kinds.diffusion import DiffusePoints
+from descend.kinds.diffuse_points import DiffusePoints
 from descend.models.denoiser_mlp import DenoiserConfig
 from descend.ops.diffusion.plan import Plan
 from descend.ops.diffusion.schedule import NoiseSchedule

@@ -16,8 +16,10 @@ from descend.engine.distributed import World
 from descend.engine.loop import Loop
 from descend.engine.training import Training
 from descend.errors import Mistake
+from descend.kinds.denoising import Denoising
 from descend.kinds.densities import Plane
-from descend.kinds.diffusion import Conditional, Denoising, DiffuseImages, DiffusePoints
+from descend.kinds.diffuse_points import DiffusePoints
+from descend.kinds.diffusion import Conditional, DiffuseImages, build_pipeline
 from descend.models.ddpm_pipeline import DDPMConfig, DDPMPipeline
 from descend.models.denoiser_mlp import DenoiserConfig, DenoiserMLP
 from descend.models.unet_2d import UNet2DConfig
@@ -178,8 +180,6 @@ def test_what_does_not_fit_is_refused(recipe: Any, message: str) -> None:
 
 
 def test_images_that_are_no_squares() -> None:
-    from descend.kinds.diffusion import build_pipeline
-
     prepare = Preprocessing.fit(Digits().read())
     with pytest.raises(Mistake, match="makes squares"):
         build_pipeline(SMALL.model, replace(prepare, image=(1, 8, 12)), False)
