@@ -10,7 +10,7 @@ from descend.optim.schedules import Cosine
 RECIPE = ContinuousPoints(
     about="continuous normalizing flow on two moons (--trace signs, --model.gradient adjoint): density, velocity",
     parameters=8_706,
-    takes="8 min",
+    takes="3 min",
     model=CNFConfig(width=64, depth=3),
     data=Plane(valid=1000),
     optim=Adam(lr=3e-3),

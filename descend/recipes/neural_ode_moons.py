@@ -10,7 +10,7 @@ from descend.optim.schedules import Cosine
 RECIPE = LearnTable(
     about="a neural ODE on two moons (--data.embedded circles, --model.method euler, --model.gradient adjoint)",
     parameters=626,
-    takes="30 s",
+    takes="5 s",
     model=NeuralODEConfig(state=8, width=32),
     data=Table(embedded="moons"),
     optim=AdamW(lr=1e-2, weight_decay=0.01),

@@ -10,7 +10,7 @@ from descend.optim.schedules import Cosine
 RECIPE = FlowPoints(
     about="RealNVP on two moons (--data.shape pinwheel, --data.path points.csv): density, samples, stages",
     parameters=35_344,
-    takes="60 s",
+    takes="15 s",
     model=RealNVPConfig(couplings=8, width=64, depth=2),
     data=Plane(),
     optim=Adam(lr=2e-3),

@@ -10,7 +10,7 @@ from descend.optim.schedules import Cosine
 RECIPE = FlowPoints(
     about="spline coupling flow on two moons: monotone rational-quadratic functions instead of affine ones",
     parameters=23_132,
-    takes="60 s",
+    takes="20 s",
     model=SplineFlowConfig(couplings=4, pieces=8, bound=4.0, width=64, depth=2),
     data=Plane(),
     optim=Adam(lr=2e-3),
