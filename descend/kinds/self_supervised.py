@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from descend.data.images.augment import Augment
 from descend.data.images.labelled import Images, Preprocessing, Splits
 from descend.data.images.views import LoadViews
+from descend.data.streams.shards import process
 from descend.errors import Mistake
 from descend.kinds.representation import LearnImages
 from descend.models.contrastive_encoder import (
@@ -40,6 +41,9 @@ class EmbedViews(LearnImages):
     Model: ClassVar[type[ContrastiveEncoder]] = ContrastiveEncoder
 
     def make(self, splits: Splits, prepare: Preprocessing) -> tuple[Representation, Pretrained]:
+        share = self.loop.batch // (self.loop.accumulate * process()[1])
+        if self.loop.batch > 0 and share < 2:
+            raise Mistake(f"--batch {self.loop.batch}: batch norms need at least 2 images in every part of a step")
         model = self.Model(replace(self.model, image=prepare.image))
         return self.assemble(model, len(splits.train.y)), model
 

@@ -125,6 +125,10 @@ def start(recipe: Any) -> Any:
 def test_mistakes() -> None:
     with pytest.raises(Mistake, match="square number of pieces"):
         short("pirl-scenes", model=replace(recipes.get("pirl-scenes").model, pieces=5)).build()
+    recipe = short("simclr-scenes")
+    for changes in ({"batch": 1}, {"batch": 4, "accumulate": 4}):
+        with pytest.raises(Mistake, match="at least 2 images"):
+            replace(recipe, loop=replace(recipe.loop, **changes)).build()
     with pytest.raises(Mistake, match="leave no context"):
         short("jepa-scenes", blocks=TargetBlocks(8, 3, 3)).build()
     with pytest.raises(Mistake, match="patches of 5 x 5 do not tile"):
