@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Classes = Sequence[int] | Sequence[str]
 BINS, CELL = 9, 8  # orientations, pixels of a cell
 
 
@@ -31,7 +32,7 @@ def describe_gradients(images: Array) -> Array:
     return blocks.reshape(n, -1)
 
 
-def score_hog(train: Array, y: Sequence[int], test: Array, truth: Sequence[int]) -> float:
+def score_hog(train: Array, y: Classes, test: Array, truth: Classes) -> float:
     """Accuracy of an RBF support vector machine on HOG of images (n, h, w, 3); C chosen by cross-validation."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
@@ -43,7 +44,7 @@ def score_hog(train: Array, y: Sequence[int], test: Array, truth: Sequence[int])
     return float(model.score(describe_gradients(test.mean(-1)), truth))
 
 
-def score_tf_idf(train: Sequence[str], y: Sequence[str], test: Sequence[str], truth: Sequence[str]) -> float:
+def score_tf_idf(train: Sequence[str], y: Classes, test: Sequence[str], truth: Classes) -> float:
     """Accuracy of logistic regression on words and pairs of words; its penalty chosen by cross-validation."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
