@@ -25,7 +25,7 @@ def test_the_contrast_of_an_image_does_not_matter() -> None:
 
 def test_each_learns_what_is_there() -> None:
     random = np.random.default_rng(0)
-    slope = random.choice([0, 1], 60)
+    slope: list[int] = random.choice([0, 1], 60).tolist()
     ramp = np.tile(np.arange(32.0), (32, 1))
     images = np.stack([(ramp if k else ramp.T) + random.normal(0, 0.5, (32, 32)) for k in slope])[..., None].repeat(
         3, -1
