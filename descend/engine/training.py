@@ -178,8 +178,10 @@ class Training:
             self.task.train()
 
     def sum_losses(self, metrics: dict[str, float]) -> float:
-        """The loss to show: of the one player, or the sum over all."""
-        return metrics["loss"] if "loss" in metrics else sum(metrics[f"loss_{player}"] for player in self.optims)
+        """The loss to show: of the one player, or the sum over all that moved."""
+        if "loss" in metrics:
+            return metrics["loss"]
+        return sum(metrics.get(f"loss_{player}", 0.0) for player in self.optims)
 
     def judge(self, value: float, higher: bool) -> bool:
         """Whether this score is the best so far, by more than the margin; counts the evaluations since the best.

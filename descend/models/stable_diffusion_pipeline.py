@@ -8,7 +8,8 @@
 A U-Net with more input channels than the latent takes spatial conditions beside it: [z ; m ; E(x ∘ (1 − m))] for
 inpainting (9 channels), [z ; depth] for a depth map (5). Version 2 reads the text encoder's last layer but one: its
 folder has an encoder with one layer less, so nothing changes here. `words`, where they are known, are all that its
-captions were made of: a prompt with another word is refused. A safety checker in a folder is not opened.
+captions were made of: a prompt with another word is refused. A safety checker in a folder is not opened. With leading
+spacing the times are one later (offset 1) and predicted latents are not clipped, whatever the scheduler's file says.
 
 Opens and writes diffusers' StableDiffusionPipeline, and folders of its relatives for editing and
 inpainting, which have the same parts.
@@ -69,6 +70,11 @@ class StableDiffusionPipeline(Pipeline):
     text_encoder: ClipTextModel
     unet: UNet2DCondition
     tokenizer: Tokenizer | None = None
+
+    def __init__(self, config: StableDiffusionConfig):
+        super().__init__(config)
+        if self.plan.spacing == "leading":  # as diffusers does with any scheduler in this pipeline
+            self.set("plan", replace(self.plan, offset=1, clip=0.0))
 
     def forward(self, x: Tensor, t: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         z = self.to_latent(x)

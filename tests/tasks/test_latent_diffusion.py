@@ -38,6 +38,7 @@ from descend.sampling.chance import PerExample
 from descend.tasks.denoise import Denoise
 from tests.close import close
 from tests.recipes.test_contract import through_json
+from tests.weights.test_pipeline import OneAfterAnother, as_pixels
 
 Make = Callable[..., Any]
 VAE = AutoencoderKLConfig(widths=(8, 8), groups=4, latent=3)
@@ -102,6 +103,27 @@ def test_the_autoencoder_learns_first_and_then_only_the_denoiser() -> None:
     assert same(vae, part(run, "vae"))
     assert not same(unet, part(run, "unet"))
     assert not same(text, part(run, "text_encoder"))  # it learns with the denoiser unless a CLIP is given
+
+
+@pytest.mark.system("latent-diffusion", "two-stages")
+def test_one_command_trains_both_stages_and_diffusers_opens_the_result(tmp_path: Path) -> None:
+    """From the command to a folder of diffusers that makes the same images of the same prompts and noise."""
+    diffusers = pytest.importorskip("diffusers")
+    run, result = descend.train(captions(), out=tmp_path / "run", quiet=True)
+    assert (result.step, result.reason) == (6, "finished")
+    said = [set(line) for line in run.lines() if "loss_autoencoder" in line or "loss_denoiser" in line]
+    assert any("loss_autoencoder" in line for line in said)
+    assert any("loss_denoiser" in line for line in said)
+    folder = tmp_path / "run" / "checkpoints" / "last"
+    ours: Any = descend.load(folder)
+    theirs = diffusers.StableDiffusionPipeline.from_pretrained(folder)
+    theirs.set_progress_bar_config(disable=True)
+    prompts = ["a red circle", "there is a large blue square at the top"]
+    call = {"num_inference_steps": 4, "guidance_scale": 2.0, "height": 16, "width": 16, "output_type": "np"}
+    expected = as_pixels(theirs(prompts, generator=torch.Generator().manual_seed(3), **call))
+    with torch.no_grad():
+        found = ours.generate(OneAfterAnother(3, 2), Wish(steps=4, guidance=2.0, prompts=tuple(prompts)))
+    close(found.clamp(-1, 1), expected, loosen=20)  # four steps, guided
 
 
 @pytest.mark.system("latent-diffusion", "two-stages")
