@@ -116,7 +116,7 @@ class PaintingDecoder(nn.Module):
         h = self.enter(h)
         b, n, width = len(h), self.positions.shape[1] - 1, h.shape[2]
         place = kept[:, :, None].expand(-1, -1, width)
-        patches = self.token.expand(b, n, width).scatter(1, place, h[:, 1:])
+        patches = self.token.to(h.dtype).expand(b, n, width).scatter(1, place, h[:, 1:])
         z = self.encoder(torch.cat([h[:, :1], patches], dim=1) + self.positions)
         found: Tensor = self.leave(self.norm(z))
         return found[:, 1:]
