@@ -14,7 +14,10 @@ from tests.contracts.source import files
 
 MODELS = "descend.models."
 MOST = 90  # modules of descend that training LeNet on digits may import
-TOGETHER = ({"actor_critic", "gaussian_actor_critic", "q_network"},)  # small ones that share a kind
+TOGETHER = (
+    {"actor_critic", "gaussian_actor_critic", "q_network"},
+    {"mlp", "neural_ode"},
+)  # small ones that share a kind
 
 
 def module_name(path: str) -> str:
