@@ -11,6 +11,7 @@
     open_run("runs/gpt2-pydoc")         Writer              .write(prompt, tokens, sampler), .search(prompt, ..)
     open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes)
     open_run("runs/gan-mixture")        Sampler             .sample(count)
+    open_run("runs/pix2pix-scenes")     Translator          .translate(images)
     Encoder.open("runs/digits")         Encoder             .encode_images(images), .encode_texts(texts)
 
 The best checkpoint is opened unless another is named.
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
     from descend.inference.table_predictor import TablePredictor
     from descend.inference.tagger import Tagger
     from descend.inference.text_classifier import SentenceClassifier
+    from descend.inference.translator import Translator
     from descend.inference.writer import Writer
 
     ImageAnswerer = ImageClassifier | Segmenter | Detector
     TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
-    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | Sampler
+    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | Sampler | Translator
 
 EMBEDDING = (
     "ContrastiveEncoder", "PredictiveEncoder", "SimSiamEncoder", "JigsawEncoder", "IJepa", "ViTMAE",
@@ -69,6 +71,7 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         table_predictor,
         tagger,
         text_classifier,
+        translator,
         writer,
     )
     from descend.inference.image_classifier import choose_among
@@ -81,6 +84,8 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         raise Mistake(f"--labels are for a CLIP, but {run} holds a {trained.kind}, which has its own")
     if isinstance(trained.model, Generates):
         return sampler.Sampler.read(trained)
+    if isinstance(trained.model, translator.TranslatesImages):
+        return translator.Translator.read(trained)
     if (trained.folder / COLUMNS).exists():
         return table_predictor.TablePredictor.read(trained)
     if (trained.folder / PREPROCESSOR).exists():

@@ -87,6 +87,7 @@ class CycleGAN(Pretrained):
     """x (b, c, h, w), y (b, c, h, w) -> G_Y(x), G_X(y)"""
 
     Config = CycleGANConfig
+    ways: tuple[str, ...] = ("there", "back")
 
     def __init__(self, config: CycleGANConfig):
         super().__init__()
@@ -95,6 +96,11 @@ class CycleGAN(Pretrained):
 
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.y(x), self.x(y)
+
+    def translate(self, x: Tensor, way: str) -> Tensor:
+        """G_Y(x) there, G_X(y) back."""
+        made: Tensor = self.x(x) if way == "back" else self.y(x)
+        return made
 
 
 SIZES = {"nine-blocks": CycleGANConfig(), "six-blocks": CycleGANConfig(blocks=6)}

@@ -57,6 +57,7 @@ class Pix2Pix(Pretrained):
     """images (b, channels, h, w) -> images (b, outputs, h, w) in −1..1; h and w are multiples of 2^depth"""
 
     Config = Pix2PixConfig
+    ways: tuple[str, ...] = ("there",)
 
     def __init__(self, config: Pix2PixConfig):
         super().__init__()
@@ -84,6 +85,10 @@ class Pix2Pix(Pretrained):
         for layer, skip in zip(self.ups, reversed(skips), strict=True):
             h = torch.cat([skip, layer(h)], dim=1)
         return self.last(h.relu()).tanh()
+
+    def translate(self, x: Tensor, way: str) -> Tensor:
+        """The target of a source; it knows no way back."""
+        return self(x)
 
 
 def down(channels: int, out: int) -> nn.Sequential:

@@ -13,8 +13,8 @@ RECIPE = AdversarialPoints(
     takes="4 min",
     model=GANConfig(latent=2, width=128, depth=3),
     data=Points("grid", modes=25, radius=4.0, sigma=0.05),
-    optim=Players(d=Adam(lr=1e-3, betas=(0.0, 0.9)), g=Adam(lr=1e-3, betas=(0.0, 0.9))),
+    optim=Players(d=Adam(lr=2e-3, betas=(0.0, 0.9)), g=Adam(lr=2e-3, betas=(0.0, 0.9))),
     schedule=Linear(),
     game=Game("hinge", d_moves=2, norm="spectral"),
-    loop=Loop(steps=8000, batch=512, ema=0.99, eval_every=500, save_every=1000, watch="max overlap"),
+    loop=Loop(steps=9000, batch=512, ema=0.99, eval_every=500, save_every=1000, watch="max overlap"),
 )

@@ -16,5 +16,5 @@ RECIPE = AdversarialPoints(
     optim=Players(d=Adam(lr=2e-3, betas=(0.5, 0.9)), g=Adam(lr=2e-3, betas=(0.5, 0.9))),
     schedule=Linear(),
     game=Game("wgan-gp", d_moves=4, penalty=1.0),
-    loop=Loop(steps=6000, batch=1024, ema=0.99, eval_every=400, save_every=1000, watch="max overlap"),
+    loop=Loop(steps=7000, batch=1024, ema=0.99, eval_every=400, save_every=1000, watch="max overlap"),
 )

@@ -1,4 +1,5 @@
-"""descend edit: an image changed by a diffusion model, all of it or where a mask says."""
+"""descend edit: an image changed by a diffusion model, all of it or where a mask says, or translated (pix2pix,
+CycleGAN)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from torch import Tensor
 from descend.errors import Mistake
 from descend.inference.editor import Editor, read_pixels
 from descend.inference.sampler import Order
+from descend.inference.trained import load_trained
+from descend.inference.translator import TranslatesImages, Translator
 from descend.report.sheet import check_png, write_png
 from descend.verbs.sample import lay_out
 
@@ -30,6 +33,7 @@ def edit(
     count: int = 1,
     seed: int = 0,
     checkpoint: str | int = "best",
+    back: bool = False,
 ) -> Tensor:
     """Versions of an image: (count, c, h, w) in 0..1.
 
@@ -48,7 +52,13 @@ def edit(
         count: how many versions.
         seed: of the random numbers.
         checkpoint: best, last or a step.
+        back: of a model that translates both ways: from the target to the source.
     """
+    trained = load_trained(run, checkpoint)
+    if isinstance(trained.model, TranslatesImages):
+        return Translator.read(trained).translate([image], back)
+    if back:
+        raise Mistake(f"--back: {run} holds a {trained.kind}, which does not translate images; leave this flag out")
     editor = Editor.open(run, checkpoint)
     hole, far = (read_pixels(path, 1, size)[0] if str(path) else None for path in (mask, depth))
     order = Order(steps, guidance, method, label, prompt)
@@ -74,8 +84,10 @@ def command(
     out: str = "",
     replace: bool = False,
     checkpoint: str = "best",
+    back: bool = False,
 ) -> None:
-    """Change an image with a diffusion model: noise is added up to a strength and removed again.
+    """Change an image with a diffusion model (noise is added up to a strength and removed again), or translate it with
+    pix2pix or CycleGAN.
 
     Args:
         run: a run's folder, or a model folder.
@@ -94,10 +106,12 @@ def command(
         out: the .png file to write; empty: IMAGE-edited.png.
         replace: write `out` anew where it exists.
         checkpoint: best, last or a step.
+        back: with a CycleGAN: from the target to the source.
 
     Examples:
         descend edit runs/digits three.png --class 8 --guidance 3 --strength 0.6 --out eight.png
         descend edit runs/scenes scene.png --prompt "a red circle" --mask hole.png --out filled.png
+        descend edit runs/cyclegan photo.png --out painting.png
     """
     path = Path(out or f"{Path(image).stem}-edited.png")
     check_png(path, "--out")
@@ -106,7 +120,7 @@ def command(
     if count < 1:
         raise Mistake(f"-n {count}: at least 1")
     found = edit(
-        run, image, prompt, strength, mask, depth, label, guidance, steps, method, size, count, seed, checkpoint
+        run, image, prompt, strength, mask, depth, label, guidance, steps, method, size, count, seed, checkpoint, back
     )
     write_png(path, lay_out(found), "--out", smallest=1)
     print(f"{len(found):,} {'image' if len(found) == 1 else 'images'}: {path}")

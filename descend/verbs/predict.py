@@ -21,6 +21,7 @@ from descend.inference.segmenter import Segmenter
 from descend.inference.table_predictor import TablePredictor
 from descend.inference.tagger import Tagger
 from descend.inference.text_classifier import SentenceClassifier
+from descend.inference.translator import Translator
 from descend.inference.writer import Writer
 from descend.own_code import use_code
 from descend.verbs.table import format_table
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 BAR = 30  # characters of a bar at 100%
 LABELLED = (SentenceClassifier, Tagger, TablePredictor, ImageClassifier, Detector)  # what has classes of its own
-OTHER = {Writer: "generate", Player: "evaluate", Sampler: "sample"}  # the verb for what classifies nothing
+OTHER = {Writer: "generate", Player: "evaluate", Sampler: "sample", Translator: "edit"}
+"""The verb for what classifies nothing."""
 
 
 def predict(
@@ -94,7 +96,7 @@ def ask(
     answerer = open_run(run, checkpoint, labels)
     given: list[str] = [PlainText(i) if text else str(i) for i in inputs]
     check_answerer(run, answerer, given, heat, text)
-    assert not isinstance(answerer, Player | Sampler)
+    assert not isinstance(answerer, Player | Sampler | Translator)
     if out:
         check_out(Path(out), replace)
     if heat:
@@ -117,7 +119,7 @@ def ask(
 
 def check_answerer(run: str | Path, answerer: Answerer, given: list[str], heat: str | Path, text: bool) -> None:
     """Refuse what does not fit the kind of model."""
-    if isinstance(answerer, Player | Sampler) or (isinstance(answerer, Writer) and answerer.continues):
+    if isinstance(answerer, Player | Sampler | Translator) or (isinstance(answerer, Writer) and answerer.continues):
         verb = OTHER[type(answerer)]
         raise Mistake(f"{run} holds a {answerer.trained.kind}, which is not a classifier; use: descend {verb} {run}")
     if not given:
