@@ -36,7 +36,7 @@ CLAIM = "Images of tokens drawn by an autoregressive prior are nearer to real on
 CONFIG = DalleConfig(VQVAEConfig((1, 8, 8), 16, 1, 1, 32, 6), words=1, caption=1, width=48, depth=2, heads=4, top_k=32)
 DRAWN, LEAST = 200, 300
 BUDGET = 6.0
-PRICE = 120  # steps of the transformer, after a quarter as many of the VQ-VAE, that a second of one core buys
+PRICE = 120  # steps of the transformer, after half as many of the VQ-VAE, that a second of one core buys
 
 
 @torch.no_grad()
@@ -46,7 +46,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     digits = load_digits_split()
     x, held_out = digits.train.x.float() * 2 - 1, digits.valid.x.float() * 2 - 1
     with torch.enable_grad():
-        model = train_stages(CONFIG, torch.zeros(len(x), 1, dtype=torch.long), x, (steps // 4, steps), seed)
+        model = train_stages(CONFIG, torch.zeros(len(x), 1, dtype=torch.long), x, (steps // 2, steps), seed)
     random, vocab = generator(seed, 2), CONFIG.codes.vocab
     tokens = model.codes.tokens(x)
     shares = one_hot(tokens, vocab).double().mean(0)

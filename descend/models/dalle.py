@@ -5,9 +5,10 @@
     p(text, image) = Π_j p(s_j | s_1 .. s_{j−1})                                GPT-2's blocks, causal
     text to image: read the caption, draw i_1 .. i_N (image tokens only), decode the grid
 
-The book's tokens are those of a VQ-VAE; the original's come from a discrete VAE with 8192 codes and 32×32 places. Left
-out: sparse attention, row and column position embeddings (positions are learned, one for each place), and reranking by
-CLIP. With a caption of one start token there is no text: the transformer is the autoregressive prior of the VQ-VAE.
+The book's tokens are those of a VQ-VAE; the original's come from a discrete VAE with 8192 codes and 32×32 places
+(`dvae`); either can be the `codes`. Left out: sparse attention, row and column position embeddings (positions are
+learned, one for each place), and reranking by CLIP. With a caption of one start token there is no text: the transformer
+is the autoregressive prior of the VQ-VAE.
 
 Systems: dall-e-1, vq-vae
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import tokenizers
 import torch
@@ -24,6 +26,7 @@ from torch import Tensor
 
 from descend.contracts import Chance, Wish
 from descend.errors import Mistake
+from descend.models.dvae import DVAE, DVAEConfig
 from descend.models.gpt2 import GPT2, GPT2Config
 from descend.models.vq_vae import TINY as TINY_CODES
 from descend.models.vq_vae import VQVAE, VQVAEConfig
@@ -40,6 +43,7 @@ class DalleConfig:
     """A recipe takes the image's and the text's sizes from its data."""
 
     codes: VQVAEConfig = field(default_factory=VQVAEConfig)
+    """Of the VQ-VAE; a DVAEConfig for the original's discrete VAE."""
     words: Length = 512
     """V_t, tokens of the text's vocabulary."""
     caption: Length = 24
@@ -71,7 +75,7 @@ class DallE(Pretrained):
     def __init__(self, config: DalleConfig):
         super().__init__()
         c = self.config = config
-        self.codes = VQVAE(c.codes)
+        self.codes: VQVAE | DVAE = DVAE(c.codes) if isinstance(c.codes, DVAEConfig) else VQVAE(c.codes)
         joint = GPT2Config(c.words + c.codes.vocab, c.caption + c.places, c.width, c.depth, c.heads, dropout=0.0)
         self.transformer = GPT2(joint)
 
@@ -81,7 +85,7 @@ class DallE(Pretrained):
         return frozenset({"prompts"} if self.config.caption > 1 else ())
 
     def forward(self, captions: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        image, code, entry = self.codes(x)
+        image, code, entry = self.codes(x)  # only a VQ-VAE learns with the transformer; a discrete VAE learns before it
         return self.next_logits(self.join(captions, self.codes.tokens(x))), image, code, entry
 
     def join(self, captions: Tensor, tokens: Tensor) -> Tensor:
@@ -153,6 +157,14 @@ def read_with_companions(model: DallE) -> Callable[[tuple[str, ...]], Tensor]:
     return lambda prompts: caption_tokens(tokenizer, prompts, model.config.caption)
 
 
+class Codes:
+    """The part `codes` of config.json, by its model_type."""
+
+    @staticmethod
+    def read(values: dict[str, Any]) -> VQVAEConfig:
+        return (DVAEConfig if values.get("model_type") == "dvae" else VQVAEConfig).read(values)
+
+
 SIZES: dict[str, DalleConfig] = {}
 PARAMETERS: dict[str, int] = {}
 TINY = DalleConfig(TINY_CODES, words=7, caption=4, width=16, depth=1, heads=2)
@@ -168,5 +180,5 @@ def TINY_INPUT() -> tuple[Tensor, Tensor]:
 LAYOUT = Layout(
     architecture="DallE",
     fields={f.name: f.name for f in fields(DalleConfig)},
-    parts={"codes": VQVAEConfig},
+    parts={"codes": Codes},
 )

@@ -14,7 +14,7 @@ Systems: vq-vae
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -50,7 +50,7 @@ class VQVAEConfig:
         return height // by, width // by
 
     @classmethod
-    def read(cls, values: dict[str, Any]) -> VQVAEConfig:
+    def read(cls, values: dict[str, Any]) -> Self:
         """From a config.json of which this is a part."""
         names = set(cls.__dataclass_fields__)
         found = make_part(cls, {k: v for k, v in values.items() if k in names}, "codes")
@@ -72,6 +72,26 @@ class ResidualUnit(nn.Module):
         return x + self.out(self.wide(x.relu()).relu())
 
 
+def make_encoder(c: VQVAEConfig, outputs: int) -> nn.Sequential:
+    """images (b, c, h, w) -> (b, outputs, h', w')"""
+    m, channels = c.maps, c.image[0]
+    halve = [part for i in range(c.halvings) for part in (nn.Conv2d(m if i else channels, m, 4, 2, 1), nn.ReLU())]
+    units = [ResidualUnit(m) for _ in range(c.blocks)]
+    return nn.Sequential(*halve, nn.Conv2d(m, m, 3, padding=1), *units, nn.ReLU(), nn.Conv2d(m, outputs, 1))
+
+
+def make_decoder(c: VQVAEConfig) -> nn.Sequential:
+    """(b, d, h', w') -> images (b, c, h, w)"""
+    m, channels = c.maps, c.image[0]
+    double = [
+        part
+        for i in reversed(range(c.halvings))
+        for part in (nn.ConvTranspose2d(m, m if i else channels, 4, 2, 1), *([nn.ReLU()] if i else []))
+    ]
+    units = [ResidualUnit(m) for _ in range(c.blocks)]
+    return nn.Sequential(nn.Conv2d(c.code, m, 3, padding=1), *units, nn.ReLU(), *double)
+
+
 class VQVAE(Pretrained):
     """images (b, c, h, w) -> reconstruction (b, c, h, w), codes and their entries (b, h', w', d)"""
 
@@ -81,19 +101,9 @@ class VQVAE(Pretrained):
         super().__init__()
         c = self.config = config
         assert c.grid
-        m, channels = c.maps, c.image[0]
-        halve = [part for i in range(c.halvings) for part in (nn.Conv2d(m if i else channels, m, 4, 2, 1), nn.ReLU())]
-        double = [
-            part
-            for i in reversed(range(c.halvings))
-            for part in (nn.ConvTranspose2d(m, m if i else channels, 4, 2, 1), *([nn.ReLU()] if i else []))
-        ]
-        units = [[ResidualUnit(m) for _ in range(c.blocks)] for _ in range(2)]
-        self.encoder = nn.Sequential(
-            *halve, nn.Conv2d(m, m, 3, padding=1), *units[0], nn.ReLU(), nn.Conv2d(m, c.code, 1)
-        )
+        self.encoder = make_encoder(c, c.code)
         self.quantizer = VectorQuantizer(c.vocab, c.code)
-        self.decoder = nn.Sequential(nn.Conv2d(c.code, m, 3, padding=1), *units[1], nn.ReLU(), *double)
+        self.decoder = make_decoder(c)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         code = self.encode(x)

@@ -11,7 +11,7 @@ from descend.labs.token_prior import figure, measure, verdict
 @pytest.mark.system("vq-vae", "prior", "usage")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_claim(seed: int) -> None:
-    numbers = measure(seed, budget=3.0)
+    numbers = measure(seed, budget=2.6)
     assert verdict(numbers) == "supported", {**numbers, "images": ""}
     assert len(figure(numbers).axes) == 20
     assert verdict({**numbers, "steps": 10}) == "open"

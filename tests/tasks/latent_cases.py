@@ -9,9 +9,10 @@ from torch import Tensor
 
 from descend.contracts import Batch, Task
 from descend.losses.variational import bernoulli_nll
-from descend.models import autoencoder, dalle, flow_vae, vq_vae
+from descend.models import autoencoder, dalle, dvae, flow_vae, vq_vae
 from descend.nn.corruption import SaltAndPepper
 from descend.tasks.autoencode import Autoencode
+from descend.tasks.relaxed_tokens import RelaxedTokens
 from descend.tasks.variational import Variational
 from descend.tasks.visual_tokens import Quantize, VisualTokens
 
@@ -42,9 +43,15 @@ def visual_tokens() -> tuple[Task, Batch]:
     return VisualTokens(dalle.DallE(dalle.TINY)), {"x": grey(3, 8, 8), "tokens": words}
 
 
+def relaxed_tokens() -> tuple[Task, Batch]:
+    c = dvae.TINY
+    return RelaxedTokens(dvae.DVAE(c), 0.1), {"x": grey(3, 8, 8), "u": grey(*c.grid, c.vocab)}
+
+
 CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "Autoencode": autoencode,
     "Quantize": quantize,
+    "RelaxedTokens": relaxed_tokens,
     "Variational": variational,
     "VisualTokens": visual_tokens,
 }
