@@ -13,7 +13,7 @@ from descend.errors import Mistake, nearest
 from descend.files import field_or, items, read_json
 from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
 from descend.weights.digests import Damaged, verify_model
-from descend.weights.pipeline import INDEX
+from descend.weights.folder import PARTS
 from descend.weights.pretrained import OWN, Pretrained
 
 SAME_LAYOUT = {
@@ -163,8 +163,8 @@ def find_by_class(name: str) -> str:
 def _load(folder: Path) -> Pretrained:
     """The model in a folder, by what its config.json says."""
     path = folder / "config.json"
-    if (folder / INDEX).exists():
-        path = folder / INDEX
+    if (folder / PARTS).exists():
+        path = folder / PARTS
     values = read_json(path)
     if own := field_or(values, OWN, str, "", path):
         config = own_code.find_own(own, str(path))

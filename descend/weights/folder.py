@@ -19,6 +19,8 @@ from descend.weights.tensor_file import write_tensors
 
 NAMES = {"transformers": "model", "diffusers": "diffusion_pytorch_model"}
 """What a library calls its file of weights."""
+PARTS = "model_index.json"
+"""Where a pipeline names its parts, each in a folder of its own (`weights/pipeline.py`)."""
 WEIGHTS = "model.safetensors"
 ENDING = ".safetensors.index.json"
 INDEX = f"model{ENDING}"

@@ -23,12 +23,11 @@ from descend.errors import Mistake
 from descend.files import field, field_or, read_json, write_json
 from descend.ops.diffusion.plan import Plan
 from descend.weights.companions import read_companions, write_companions
-from descend.weights.folder import SHARD_BYTES
+from descend.weights.folder import PARTS, SHARD_BYTES
 from descend.weights.layout import DIFFUSERS, freeze_lists
 from descend.weights.pretrained import Pretrained, layout_of
 from descend.weights.schedulers import plan_to_json, read_scheduler, write_scheduler
 
-INDEX = "model_index.json"
 OWN = "_descend"
 """In model_index.json: settings of this library; diffusers leaves out names that begin with a line."""
 PLAN = ("steps", "eta")
@@ -79,7 +78,7 @@ class Pipeline(Pretrained):
     def from_pretrained(cls, folder: str | Path) -> Self:
         """The pipeline saved in this folder, by descend or by diffusers, in evaluation mode."""
         folder = Path(folder)
-        path = folder / INDEX
+        path = folder / PARTS
         values = read_json(path)
         check_parts(cls, values, path)
         parts = {name: read_part(folder / name, kinds) for name, kinds in cls.kinds.items()}
@@ -134,7 +133,7 @@ class Pipeline(Pretrained):
         own = {k: v for k, v in own.items() if k not in (*self.kinds, "plan")}
         own |= {name: getattr(self.plan, name) for name in PLAN}
         head = {"_class_name": layout_of(type(self)).architecture, "_diffusers_version": DIFFUSERS, OWN: own}
-        write_json(folder / INDEX, head | named | self.write_rest(folder))
+        write_json(folder / PARTS, head | named | self.write_rest(folder))
         write_companions(folder, self.companions)
         return written
 
