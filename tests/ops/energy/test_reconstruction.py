@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
+from descend.losses.variational import bernoulli_nll
+from descend.models import autoencoder, vae
 from descend.ops.energy.reconstruction import bound_energy, reconstruction_energy, residual_score
 from descend.ops.energy.score import gaussian_score
 from descend.seeds import generator
@@ -61,3 +63,26 @@ def test_the_residual_of_the_best_denoiser_is_the_score() -> None:
     close(residual_score(rebuild, sigma)(X), gaussian_score(X, mu, v + sigma**2))
     energy = reconstruction_energy(rebuild)
     close(energy(X), sigma**4 * gaussian_score(X, mu, v + sigma**2).square().sum(1))
+
+
+@pytest.mark.system("autoencoders-as-ebm", "wrappers")
+def test_the_librarys_own_autoencoders_are_energies() -> None:
+    """An autoencoder by its reconstruction, a VAE by minus its bound at fixed noise: one number for each image."""
+    torch.manual_seed(0)
+    plain = autoencoder.Autoencoder(autoencoder.TINY)
+    x = autoencoder.TINY_INPUT()
+    with torch.no_grad():
+        close(reconstruction_energy(plain.reconstruct)(x), (x - plain.reconstruct(x)).square().sum((1, 2, 3)))
+    model = vae.VAE(vae.TINY)
+    images, noise = vae.TINY_INPUT()
+
+    def elbo(x: Tensor) -> Tensor:
+        logits, kl = model(x, noise)
+        seen = x.unsqueeze(1).expand_as(logits).flatten(0, 1)
+        return -bernoulli_nll(seen, logits.flatten(0, 1)).view(2, -1).mean(1) - kl
+
+    with torch.no_grad():
+        found = bound_energy(elbo)(images)
+        assert found.shape == (2,)
+        close(found, -elbo(images))
+        assert (found > 0).all(), "pixels are bits of a likelihood below 1"
