@@ -113,7 +113,8 @@ class Adversarial(Task):
         found = self.compare_d({"real": self.d(part["x"], *given), "fake": self.d(fake, *given)})
         if self.rules.penalty is None:
             return found
-        penalty = self.rules.penalty(lambda x: self.d(x, *given), part["x"], fake, part["u"])
+        # Its plain forward: a compiled module has no second derivative.
+        penalty = self.rules.penalty(lambda x: self.d.forward(x, *given), part["x"], fake, part["u"])
         return Loss({**found.terms, "penalty": penalty}, found.told)
 
     def score_both(self, part: Batch) -> Batch:

@@ -202,6 +202,28 @@ class Logit1(nn.Module):
         return self.line(x).squeeze(-1)
 
 
+@pytest.mark.system("wgan-gp", "second-order")
+def test_compiled_players_play_the_same_game() -> None:
+    """A compiled module cannot be differentiated twice, so the penalty goes around it; buffers still stay still."""
+    found = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        rules = GameRules(Wasserstein(), GradientPenalty())
+        game, given = Adversarial(Normed(3, 2), Discriminator(2, 6, 1), judge, rules).double(), batch()
+        given["u"] = torch.linspace(0, 1, 8, dtype=torch.float64)
+        if compiled:
+            for player in (game.g, game.d):
+                player.compile(backend="aot_eager")
+        losses = []
+        for _, loss, _ in game.moves(given):
+            losses.append(as_loss(loss()).total())
+            losses[-1].backward()
+        found.append((losses, [p.grad for p in game.parameters()], int(game.g.norm.num_batches_tracked)))
+    for a, b in zip(found[0][0] + found[0][1], found[1][0] + found[1][1], strict=True):
+        close(1 + a, 1 + b)
+    assert found[0][2] == found[1][2] == 1
+
+
 def test_a_penalty_needs_a_loss_that_is_a_mean() -> None:
     with pytest.raises(ValueError, match="compares a whole batch"):
         Adversarial(nn.Linear(3, 2), Logit(), judge, GameRules(RelativisticMean(), GradientPenalty()))
