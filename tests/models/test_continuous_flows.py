@@ -250,3 +250,13 @@ def test_a_time_for_all_is_the_same_time_for_each() -> None:
     f, x = field(), points(4, 2)
     close(f(x, 0.3), f(x, torch.full((4,), 0.3, dtype=DOUBLE)))
     assert (f(x, 0.3) - f(x, 0.4)).abs().min() > 0
+
+
+def test_weights_in_shards_are_refused() -> None:
+    class Shard(nn.Parameter):
+        """Not a whole weight."""
+
+    f = field()
+    f.time.weight = Shard(f.time.weight.data)
+    with pytest.raises(Mistake, match="--parallel fsdp: a continuous flow .* use --parallel ddp"):
+        ContinuousFlow(f, FINE).inverse(points(2, 2))

@@ -56,7 +56,10 @@ RANDOM = {
     "ScheduledSampling": "which words are the model's own is drawn anew for each micro-batch",
 }
 ABSTRACT = {"EnergyTask", "FromLosses", "JointEmbedding", "Representation"}
-ONE_PROCESS = {"TruncatedLanguage": "the state of each track lives in one process"}
+ONE_PROCESS = {
+    "TruncatedLanguage": "the state of each track lives in one process",
+    "EstimatedLikelihood": "its trace is a reverse pass inside of the forward pass, which is refused in shards",
+}
 
 
 def task_classes() -> dict[str, type[Task]]:

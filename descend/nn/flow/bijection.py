@@ -60,8 +60,8 @@ class Chain(Bijection):
 
     def inverse(self, x: Tensor) -> Moved:
         steps = [layer.affine() for layer in reversed(self.layers)]  # type: ignore[operator]
-        if can_fuse(x) and None not in steps:
-            return invert(x, steps)
+        if can_fuse(x, steps):
+            return invert(x, [step for step in steps if step])
         total = x.new_zeros(len(x))
         for layer in reversed(self.layers):
             x, log_det = layer.inverse(x)  # type: ignore[operator]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from descend.errors import Mistake
 from descend.nn.flow.bijection import Bijection, Moved
 from descend.ops.ode.divergence import estimate_divergence, exact_divergence
 from descend.ops.ode.solver import Solver
@@ -38,6 +39,11 @@ class ContinuousFlow(Bijection):
 
     def flow(self, z: Tensor, begin: float, end: float, eps: Tensor | None) -> Moved:
         """z and ∫ Tr(∂f/∂z) dt, solved together as one state (b, D + 1)."""
+        if not all(type(p) is nn.Parameter for p in self.field.parameters()):
+            raise Mistake(
+                "--parallel fsdp: a continuous flow takes reverse passes inside of its forward pass, which weights in "
+                "shards do not survive; use --parallel ddp"
+            )
 
         def slope(t: float, state: Tensor) -> Tensor:
             velocity = lambda z: self.field(z, t)

@@ -43,9 +43,12 @@ class Step(NamedTuple):
         return [w * m for w, m in zip(weights, self.masks, strict=True)] if self.masks else weights
 
 
-def can_fuse(x: Tensor) -> bool:
-    """On CPUs, as written: a compiler fuses the readable form itself, and autocast must see it."""
-    return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu") and not torch.compiler.is_compiling()
+def can_fuse(x: Tensor, steps: Sequence[Step | None]) -> bool:
+    """On CPUs, as written: a compiler fuses the readable form itself, autocast must see it, and sharded weights are put
+    together when the layers are called one by one."""
+    whole = all(step is not None and type(step.network[0].weight) is nn.Parameter for step in steps)
+    plainly = not torch.is_autocast_enabled("cpu") and not torch.compiler.is_compiling()
+    return whole and plainly and x.device.type == "cpu"
 
 
 def invert(x: Tensor, steps: Sequence[Step]) -> Moved:

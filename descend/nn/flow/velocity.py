@@ -23,11 +23,8 @@ class Velocity(nn.Module):
         self.time = nn.Linear(1, width, bias=False)
 
     def forward(self, x: Tensor, t: Tensor | float) -> Tensor:
-        if isinstance(t, Tensor):
-            moment = self.time(t.view(-1, 1))
-        else:
-            moment = self.time.weight[:, 0] * t
-        h = self.layers[0](x) + moment
+        moment = t.view(-1, 1) if isinstance(t, Tensor) else x.new_full((1, 1), t)
+        h = self.layers[0](x) + self.time(moment)
         for layer in self.layers[1:]:
             h = layer(self.activation(h))
         return h

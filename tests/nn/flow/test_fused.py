@@ -12,7 +12,7 @@ from descend.native.build import library
 from descend.nn.flow.autoregressive import MaskedAutoregressive
 from descend.nn.flow.bijection import Bijection, Chain
 from descend.nn.flow.coupling import Conditioner, Coupling
-from descend.nn.flow.fused import can_fuse
+from descend.nn.flow.fused import Step, can_fuse
 from descend.nn.flow.made import MADE
 from descend.nn.flow.transforms import Affine
 from tests.close import close
@@ -23,6 +23,10 @@ LAYERS: dict[str, Callable[[], Bijection]] = {
     "last": lambda: Coupling(5, range(3, 5), Conditioner(2, 3, 2, 8, 1), Affine(3.0)),
     "maf": lambda: MaskedAutoregressive(MADE([3, 1, 2, 5, 4], 2, 12, 2), Affine(2.0)),
 }
+
+
+def find_steps(flow: Chain) -> list[Step | None]:
+    return [layer.affine() for layer in flow.layers if isinstance(layer, Bijection)]
 
 
 def readable(flow: Chain, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -52,7 +56,7 @@ def test_values_and_gradients_are_those_of_the_readable_form(name: str) -> None:
 def test_gradients_and_their_gradients_are_right(name: str) -> None:
     layer = chain(shake(LAYERS[name](), 0.7), shake(LAYERS["last"](), 0.7))
     x = points(3, 5).requires_grad_(True)
-    assert can_fuse(x)
+    assert can_fuse(x, find_steps(layer))
     assert torch.autograd.gradcheck(layer.inverse, (x,))
     assert torch.autograd.gradgradcheck(layer.inverse, (x,))
 
@@ -99,7 +103,8 @@ def test_levels_of_different_numbers_have_no_compiled_code() -> None:
 
 
 def test_compilers_and_autocast_see_the_readable_form() -> None:
-    x = torch.zeros(2, 2)
+    x, steps = torch.zeros(2, 5), find_steps(chain(LAYERS["first"]()))
     with torch.autocast("cpu", torch.bfloat16):
-        assert not can_fuse(x)
-    assert can_fuse(x)
+        assert not can_fuse(x, steps)
+    assert can_fuse(x, steps)
+    assert not can_fuse(x, [*steps, None])
