@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from descend.errors import Mistake
+from descend.ops.diffusion.guidance import guide_prediction
 from descend.ops.diffusion.kernels import add_noise
 from descend.ops.diffusion.plan import Method, Plan
 from descend.ops.diffusion.prediction import Estimate, Predicts, estimate, target_of
@@ -271,6 +272,15 @@ def test_both_guidances_sample_what_they_should() -> None:
     assert found[3.0].std() < found[1.0].std()
     with pytest.raises(Mistake, match="give --class"):
         classifier_guidance(plain, classifier, -y, 1.0, noise)
+
+
+@pytest.mark.system("classifier-guidance")
+@pytest.mark.parametrize("predicts", ["x0", "v"])
+def test_guidance_of_another_prediction_is_that_of_its_noise(predicts: Predicts) -> None:
+    x, eps, gradient, abar = normal(3, 2), normal(3, 2, seed=1), normal(3, 2, seed=2), 0.3
+    out = target_of(predicts, *estimate("eps", eps, x, abar), abar)
+    guided = guide_prediction(predicts, out, gradient, 2.0, abar)
+    close(estimate(predicts, guided, x, abar).eps, guide_prediction("eps", eps, gradient, 2.0, abar))
 
 
 def test_grids() -> None:
