@@ -258,5 +258,5 @@ def test_weights_in_shards_are_refused() -> None:
 
     f = field()
     f.time.weight = Shard(f.time.weight.data)
-    with pytest.raises(Mistake, match="--parallel fsdp: a continuous flow .* use --parallel ddp"):
+    with pytest.raises(Mistake, match=r"--parallel fsdp: a continuous flow .* use --parallel ddp"):
         ContinuousFlow(f, FINE).inverse(points(2, 2))
