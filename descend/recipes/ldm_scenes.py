@@ -3,7 +3,7 @@
 from descend.data.images.captions import Captions
 from descend.engine.loop import Loop
 from descend.kinds.diffuse_captions import DiffuseCaptions
-from descend.kinds.latent_diffusion import FirstStage
+from descend.kinds.latent_diffusion import DiffusionStage, FirstStage
 from descend.models.autoencoder_kl import AutoencoderKLConfig
 from descend.models.clip_text_model import ClipTextConfig
 from descend.models.stable_diffusion_pipeline import StableDiffusionConfig
@@ -24,12 +24,13 @@ RECIPE = DiffuseCaptions(
         unet=UNet2DConditionConfig(
             widths=(64, 96), attention=(True, True), blocks=1, heads=4, context=64, linear=True, groups=8
         ),
-        plan=Plan(NoiseSchedule("cosine", 1000), method="ddim", steps=50, spacing="trailing"),
+        plan=Plan(NoiseSchedule("cosine", 1000), "v", method="ddim", steps=50, spacing="trailing"),
         guidance=3.0,
     ),
     data=Captions(count=12_000),
     first=FirstStage(AdamW(lr=1e-3, weight_decay=0.0)),
     optim=AdamW(lr=1e-3, weight_decay=0.01),
+    stages=(DiffusionStage("autoencoder"), DiffusionStage("denoiser", predicts="v")),
     schedule=InStages((0.2, 0.8), Cosine(warmup=100, floor=0.01)),
     loop=Loop(steps=4000, batch=64, ema=0.999, clip=1.0, eval_every=500, save_every=500, watch="min loss"),
 )
