@@ -34,7 +34,7 @@ class TwoGaussians:
 
     share: Between = 0.2
     """Of the points, in the first Gaussian."""
-    place: Positive = 4.0
+    place: Positive = 3.0
     """The centres are (−place, −place) and (place, place)."""
     noise: Positive = 1.0
     """Width of each."""

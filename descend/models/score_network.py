@@ -1,7 +1,9 @@
 """Noise-conditional score network: which way the density rises at x, at each of several noise levels.
 
     σ_1 > σ_2 > … > σ_L                                  the noisiest first; geometric by default
-    s̃(x, t) = MLP(x / √(ρ² + σ_t²), embedding of t)      predicts the noise ε in x = x_0 + σ_t ε
+    u = x / √(ρ² + σ_t²)                                 ρ: the width of the data, so that u has size 1 at every level
+    s̃(x, t) = (σ_t / √(ρ² + σ_t²)) u + MLP(u, t)         predicts the noise ε in x = x_0 + σ_t ε: the best linear guess
+                                                         for data of width ρ, and what it leaves; t is embedded
     s(x, t) = −s̃(x, t)/σ_t                               the score of the data smoothed by σ_t
 
 One level is not enough: where data are rare the score is not learned, on a lower-dimensional manifold it does not
@@ -37,19 +39,19 @@ def spread_levels(first: float, last: float, levels: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class ScoreNetworkConfig:
-    """The defaults fit points of the plane within about 5 of the origin."""
+    """The defaults fit points of the plane within about 3 of the origin."""
 
     inputs: Width = 2
     width: Width = 64
     depth: Depth = 3
-    levels: Depth = 16
-    first: Positive = 10.0
+    levels: Depth = 12
+    first: Positive = 8.0
     """σ of the noisiest level."""
     last: Positive = 0.5
     """σ of the least noisy level."""
-    spread: Positive = 1.0
+    spread: Positive = 2.6
     """ρ, the width of the data."""
-    steps: Count = 250
+    steps: Count = 100
     """Langevin steps at each level."""
     eta: Positive = 0.4
     """Length of a step, as a part of σ_t²."""
@@ -75,11 +77,13 @@ class ScoreNetwork(Pretrained):
 
     def forward(self, x: Tensor, level: Tensor) -> Tensor:
         """s̃(x, t)"""
-        h = x / (self.config.spread**2 + self.sigma(level).square()).sqrt()
+        sigma = self.sigma(level)
+        size = (self.config.spread**2 + sigma.square()).sqrt()
+        u = h = x / size
         for i, layer in enumerate(self.hidden):
             h = layer(h)
             h = nn.functional.silu(h + self.level(level) if i == 0 else h)
-        return self.out(h)
+        return sigma / size * u + self.out(h)
 
     def score(self, x: Tensor, level: int) -> Tensor:
         """s(x, t) = −s̃/σ_t of points at one level."""
@@ -96,7 +100,7 @@ class ScoreNetwork(Pretrained):
 
 SIZES: dict[str, ScoreNetworkConfig] = {}
 PARAMETERS: dict[str, int] = {}
-TINY = ScoreNetworkConfig(inputs=2, width=8, depth=2, levels=2, first=2.0, last=0.5, steps=3)
+TINY = ScoreNetworkConfig(inputs=2, width=8, depth=2, levels=2, first=2.0, last=0.5, spread=1.0, steps=3)
 
 
 def TINY_INPUT() -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""score-mixture: scores of two unequal Gaussians at sixteen noise levels; annealed Langevin dynamics finds the shares."""
+"""score-mixture: scores of two unequal Gaussians at twelve noise levels; annealing finds their shares"""
 
 from descend.engine.loop import Loop
 from descend.kinds.scores import ScorePoints, TwoGaussians
@@ -8,11 +8,11 @@ from descend.optim.schedules import Cosine
 
 RECIPE = ScorePoints(
     about="a noise-conditional score network of two unequal Gaussians, sampled by annealed Langevin dynamics",
-    parameters=9_666,
+    parameters=9_410,
     takes="1 min",
     model=ScoreNetworkConfig(),
     data=TwoGaussians(),
-    optim=Adam(lr=2e-3),
-    schedule=Cosine(warmup=100),
-    loop=Loop(steps=4000, batch=512, ema=0.995, eval_every=4000, save_every=1000, watch="min loss"),
+    optim=Adam(lr=4e-3),
+    schedule=Cosine(warmup=50, floor=0.0),
+    loop=Loop(steps=5000, batch=2048, ema=0.99, eval_every=5000, save_every=1000, watch="min loss"),
 )

@@ -71,7 +71,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "noise_levels": {
         "steps": 800, "error": [0.01] * 6, "image_error": [0.2] * 5, "single_near": 0.02, "single_far": 0.5,
     },
-    "annealed_levels": {"steps": 1500, "share": 0.2, "annealed": [0.21, 0.19], "plain": [0.45, 0.5]},
+    "annealed_levels": {"steps": 5000, "share": 0.2, "annealed": [0.21, 0.19], "plain": [0.45, 0.5]},
 }  # fmt: skip
 
 

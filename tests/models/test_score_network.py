@@ -20,8 +20,10 @@ def test_the_equation_by_hand() -> None:
     model = ScoreNetwork(TINY).double()
     x, level = torch.randn(4, 2, generator=generator(0), dtype=torch.float64), torch.tensor([0, 1, 1, 0])
     sigma = torch.tensor([2.0, 0.5, 0.5, 2.0], dtype=torch.float64)[:, None]
-    h = torch.nn.functional.silu(model.hidden[0](x / (1 + sigma**2).sqrt()) + model.level.weight[level])
-    close(model(x, level), model.out(torch.nn.functional.silu(model.hidden[1](h))))
+    u = x / (1 + sigma**2).sqrt()
+    h = torch.nn.functional.silu(model.hidden[0](u) + model.level.weight[level])
+    rest = model.out(torch.nn.functional.silu(model.hidden[1](h)))
+    close(model(x, level), sigma * x / (1 + sigma**2) + rest)
     for i in (0, 1):
         close(model.score(x, i), -model(x, torch.full((4,), i)) / (2.0, 0.5)[i])
 

@@ -44,7 +44,7 @@ def test_a_network_learns_the_score_at_every_level() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     mixture = Mixture(torch.tensor([0.3, 0.7]), torch.tensor([[-1.5, 0.0], [1.5, 0.5]]), torch.tensor([0.6, 0.6]))
-    model = ScoreNetwork(ScoreNetworkConfig(width=48, depth=2, levels=3, first=3.0, last=0.4))
+    model = ScoreNetwork(ScoreNetworkConfig(width=48, depth=2, levels=3, first=3.0, last=0.4, spread=1.5))
 
     def draw(random: torch.Generator, n: int) -> dict[str, Tensor]:
         level = torch.randint(3, (n,), generator=random)
