@@ -2,7 +2,8 @@
 
 A convolution of oneDNN rearranges its weights at every call. Where the same weights are used again and again, as by a
 sampler that calls one network fifty times, they are rearranged once: the same numbers, bit for bit. They are rearranged
-anew when they have changed, or when maps of another size come.
+anew when they have changed, when maps of another size come, and after any pass with gradients: a fused optimizer
+changes weights without counting it as a change (their `_version` stays).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class PackedConv2d(nn.Conv2d):
 
     def forward(self, input: Tensor) -> Tensor:
         if self.training or torch.is_grad_enabled() or not is_packable(input, self.weight):
+            self._packed = None, None  # what follows a pass with gradients may change the weights, and need not tell
             return super().forward(input)
         key = (self.weight.data_ptr(), self.weight._version, input.shape)
         operators: Any = torch.ops.mkldnn
