@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from descend.verbs.find import find
     from descend.verbs.generate import generate
     from descend.verbs.interpolate import interpolate
+    from descend.verbs.judge import judge
     from descend.verbs.lab import lab
     from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
@@ -46,6 +47,7 @@ __all__ = [
     "find",
     "generate",
     "interpolate",
+    "judge",
     "lab",
     "layers",
     "load",

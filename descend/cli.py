@@ -31,11 +31,16 @@ VERBS = {
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
         Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),
         Verb("embed", "vectors of texts or images, and how alike they are", 'descend embed runs/demo "a cat" "a dog"'),
+    ),
+    "create": (
         Verb("sample", "draw new examples from a generative model", "descend sample runs/demo -n 16"),
         Verb("interpolate", "from one sample to another, step by step", "descend interpolate runs/demo --to 2"),
         Verb("edit", "change an image, or the masked part of it", "descend edit runs/demo photo.png --strength 0.5"),
         Verb("encode", "images as codes of a model", "descend encode runs/demo a.png --out codes.safetensors"),
         Verb("decode", "images of codes", "descend decode runs/demo codes.safetensors --out a.png"),
+        Verb(
+            "judge", "how near samples are to real images: FID, KID, recall", "descend judge runs/gan --by runs/lenet"
+        ),
     ),
     "look": (
         Verb("plan", "what a recipe needs: data, parameters, memory, time", "descend plan gpt2-pydoc"),

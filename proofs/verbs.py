@@ -70,7 +70,12 @@ OF_A_RECIPE: dict[str, Calls] = {
     "predict": lambda tiny: [["predict", tiny.run, *given] for given in ask(tiny)],
     "generate": lambda tiny: [["generate", tiny.run, prompt, "--tokens", "4"] for prompt in ("the cat", "")],
     "embed": lambda tiny: [["embed", tiny.run, *given] for given in ask(tiny)[:-1]],
-    "sample": lambda tiny: [["sample", tiny.run, "-n", "2"]],
+    "sample": lambda tiny: [["sample", tiny.run, "-n", "2", *to] for to in (["--json"], place(tiny, "samples.png"))],
+    "interpolate": lambda tiny: [["interpolate", tiny.run, "-n", "3", *place(tiny, "walk.png")]],
+    "edit": lambda tiny: [["edit", tiny.run, show(tiny), "--strength", "0.5", *place(tiny, "edit.png")]],
+    "encode": lambda tiny: [["encode", tiny.run, show(tiny), *place(tiny, "codes.safetensors")]],
+    "decode": lambda tiny: [["decode", tiny.run, f"{tiny.run}-codes.safetensors", *place(tiny, "decoded.png")]],
+    "judge": lambda tiny: [["judge", tiny.run, "--by", tiny.run, "-n", "4"]],
     "doctor": lambda tiny: [["doctor", tiny.run], ["doctor", tiny.run, "--checkpoint", "best", "--json"]],
     "layers": lambda tiny: [["layers", tiny.run]],
     "trace": lambda tiny: [["trace", tiny.run]],
@@ -83,10 +88,20 @@ ALWAYS = ("train", "resume", "evaluate", "doctor", "runs", "plan", "tune")  # ve
 OTHERS = ("find", "explain", "lab", "coverage")  # verbs that know no run and no recipe
 
 
+def place(tiny: Tiny, name: str) -> list[str]:
+    """Where a verb writes."""
+    return ["--out", f"{tiny.run}-{name}", "--replace"]
+
+
+def show(tiny: Tiny) -> str:
+    """An image."""
+    return str(tiny.files / "images" / "cat" / "0.png")
+
+
 def ask(tiny: Tiny) -> list[list[str]]:
     """What predict is asked, of any run: a text, a masked text, an image, a table, and nothing."""
     files = tiny.files
-    asked = ["the cat sat", "the [MASK] sat", str(files / "images" / "cat" / "0.png"), str(files / "table.csv")]
+    asked = ["the cat sat", "the [MASK] sat", show(tiny), str(files / "table.csv")]
     return [[], *([one] for one in asked), [asked[2], "--labels", "a cat, a dog"]]
 
 
