@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 NAMES = (
     "train_step", "vit", "swin", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet", "half_precision",
     "overhead", "losses", "optimizers", "long_attention", "tokenizers", "image_pipeline", "unet",
+    "flows", "unet_diffusion",
 )  # fmt: skip
 HEAD = """# Speed
 

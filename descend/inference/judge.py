@@ -25,6 +25,7 @@ from descend.metrics.frechet import fid
 from descend.metrics.generated import kid, precision_and_recall, share_memorised
 
 DIGITS = 12  # of the checksum
+LEAST = 8  # images of each
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ class Judge:
     def report(self, made: Tensor, real: Tensor, others: Tensor, train: Tensor | None = None) -> dict[str, object]:
         """All figures, with what they depend on: the network, n, and real images against `others`, as many."""
         n = min(len(made), len(real), len(others))
+        if n < LEAST:
+            raise Mistake(
+                f"{n} images of each: at least {LEAST} are needed; give a larger --count and more test images"
+            )
         found = self.compare(made[:n], real[:n])
         best = self.compare(others[:n], real[:n])
         told: dict[str, object] = {"network": self.name, "n": n, **found}

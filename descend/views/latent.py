@@ -60,9 +60,10 @@ def show_latent_map(model: Any, splits: Splits, prepare: Preprocessing) -> Exhib
 def show_walks(model: Any, splits: Splits, prepare: Preprocessing) -> Exhibit:
     """Decoded points of straight lines between the codes of two images."""
     x, z = encode_first(model, splits, prepare, 2 * WALKS)
-    path = interpolate(z[:WALKS], z[WALKS : 2 * WALKS], STEPS).transpose(0, 1)
-    images = model.mean(model.decode(path)).cpu()
-    rows = torch.stack([torch.cat([x[i : i + 1].cpu(), images[i], x[WALKS + i][None].cpu()]) for i in range(len(path))])
+    walks = max(1, len(z) // 2)  # fewer where there are few images
+    path = interpolate(z[:walks], z[-walks:], STEPS).transpose(0, 1)
+    images, ends = model.mean(model.decode(path)).cpu(), x[-walks:].cpu()
+    rows = torch.stack([torch.cat([x[i : i + 1].cpu(), images[i], ends[i : i + 1]]) for i in range(walks)])
     flat = prepare.restore(rows.flatten(0, 1)).unflatten(0, rows.shape[:2])
     content = {"rows": channels_last(flat), "captions": [f"walk {i + 1}" for i in range(len(rows))]}
     note = "First and last are validation images; between them, decoded codes in equal steps."
