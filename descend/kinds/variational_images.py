@@ -56,9 +56,7 @@ class VariationalImages(GenerateImages):
 
     def assemble(self, prepare: Preprocessing) -> Learner:
         if self.bound.binarise != "none" and self.model.decoder != "bernoulli":
-            raise Mistake(
-                "--bound.binarise needs --model.decoder bernoulli: it makes pixels of 0 and 1"
-            )
+            raise Mistake("--bound.binarise needs --model.decoder bernoulli: it makes pixels of 0 and 1")
         try:
             model = make_model(replace(self.model, image=prepare.image))
         except ValueError as error:

@@ -4,7 +4,7 @@
     sparse        R = ‖z‖₁                    settle: sign(z) max(|z| − t, 0)             soft threshold
     counted       R = ‖z‖₀                    settle: z where z² > 2t, else 0             hard threshold
     few           the k largest |z_i|         settle: the others become 0
-    ball          ‖z‖ ≤ r, and noise on it    settle: z r / max(r, ‖z‖)                   forward adds σ ε: what is finer
+    ball          ‖z‖ ≤ r, and noise on it    settle: z r / max(r, ‖z‖)                  forward adds σ ε: what is finer
                                                                                           than σ cannot be told
     codes         z one of a codebook         settle: the nearest code                    discrete
     inhibition    R = |z|ᵀ S |z|, S ≥ 0       settle: sign(z) max(|z| − t 2S|z|, 0)       active units silence others
