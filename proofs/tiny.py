@@ -38,6 +38,9 @@ FLAGS = {
     "explore.steps": 16,
     "model.context": 16,
     "schedule.warmup": 1,
+    "growing.stay": 1,
+    "growing.fade": 1,
+    "plan.steps": 2,
 }
 PLAYED = {"data.valid": 2, "data.test": 2}  # episodes or points, where the flag is a count and not a share
 FILES = {
@@ -89,6 +92,8 @@ def shrink_flags(name: str, files: Path) -> list[str]:
     values = flatten(to_json(recipe))
     wanted = {flag: value for flag, value in FLAGS.items() if type(values.get(flag)) is type(value)}
     wanted |= {flag: value for flag, value in PLAYED.items() if isinstance(values.get(flag), int)}
+    if "growing.stay" in wanted:  # every stage is reached
+        wanted["steps"] = 12
     if not recipe.loop.batch:  # all of them, as a full-batch optimizer wants
         wanted["batch"] = 0
     if path := FILES.get(type(recipe.data).__name__):

@@ -15,6 +15,13 @@ NOBODY, SOMEBODY = 65534, 65533  # numbers of users without rights, and who own 
 AS_ROOT = pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can be somebody else")
 
 
+def open_folders(home: Path) -> None:
+    """Let everybody into a temporary folder of a test; pytest makes those above it for its own user alone."""
+    for folder in (home, *home.parents):
+        if folder == home or folder.name.startswith(("pytest-", "popen-")):
+            folder.chmod(0o755)
+
+
 def call_as(user: int, action: Callable[[], object], log: Path) -> tuple[int, str]:
     """The exit code and what was said of an action, as this user: without rights, home and groups."""
     sys.stdout.flush()

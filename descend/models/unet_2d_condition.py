@@ -47,7 +47,7 @@ class UNet2DConditionConfig:
     attention: tuple[bool, ...] = (True, True, True, False)
     """Whether the places of a level look at each other and at the condition."""
     blocks: Depth = 2
-    heads: tuple[Width, ...] | Width = 8
+    heads: Width | tuple[Width, ...] = 8
     """Attention heads, of all levels or of each."""
     context: Width = 1280
     """Width of the condition's vectors."""

@@ -15,6 +15,7 @@ import math
 from abc import abstractmethod
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from descend.contracts import Batch, Task
@@ -47,8 +48,9 @@ class Representation(Task):
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
         """Vectors, labels, and what is measured of each image."""
-        found = {"features": self.embed(batch["x"]), "labels": batch["y"], "known": batch["known"]}
-        return found | ({} if batch["known"].all() else self.measure(batch))
+        known = batch["known"] if "known" in batch else torch.zeros_like(batch["y"], dtype=torch.bool)
+        found = {"features": self.embed(batch["x"]), "labels": batch["y"], "known": known}
+        return found | ({} if known.all() else self.measure(batch))
 
     def measure(self, batch: Batch) -> dict[str, Tensor]:
         """Scores of held-out images, one value for each."""

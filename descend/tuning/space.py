@@ -23,7 +23,7 @@ from descend.kinds.saved import class_name
 
 POINTS = 5  # values that a range gives to a grid
 DIGITS = 4  # significant digits of a suggested value, so that the command that repeats it can be typed
-NOT_FLAGS = {f.name for f in dataclasses.fields(Recipe)} - {"model", "data", "optim", "schedule", "loop"}
+SUPPRESSED = "Suppress["  # in the type of a field that is no flag
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def list_leaves(recipe: Recipe) -> dict[str, Any]:
     """Every flag of a recipe, without its dashes, and its value; a part's flags begin with the part's name."""
     found: dict[str, Any] = {}
     for f in dataclasses.fields(recipe):
-        if f.name not in NOT_FLAGS:
+        if SUPPRESSED not in str(f.type):
             found |= _leaves(getattr(recipe, f.name), "" if f.name == "loop" else f.name)
     return found
 
@@ -72,6 +72,8 @@ def _leaves(value: Any, name: str) -> dict[str, Any]:
         return {name.replace("_", "-"): value}
     found: dict[str, Any] = {}
     for f in dataclasses.fields(value):
+        if SUPPRESSED in str(f.type):
+            continue
         found |= _leaves(getattr(value, f.name), f"{name}.{f.name}" if name else f.name)
     return found
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from descend.errors import Mistake
 from descend.inference.editor import Coder
+from descend.own_code import use_code
 from descend.report.sheet import check_png, write_png
 from descend.verbs.encode import CODES
 from descend.verbs.sample import lay_out
@@ -29,7 +30,14 @@ def decode(run: str | Path, codes: str | Path, checkpoint: str | int = "best") -
 
 
 def command(
-    run: str, codes: str, /, *, out: str = "decoded.png", replace: bool = False, checkpoint: str = "best"
+    run: str,
+    codes: str,
+    /,
+    *,
+    out: str = "decoded.png",
+    replace: bool = False,
+    checkpoint: str = "best",
+    code: str = "",
 ) -> None:
     """Turn codes back into images.
 
@@ -39,10 +47,12 @@ def command(
         out: the .png file to write, all images on one sheet.
         replace: write `out` anew where it exists.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
 
     Examples:
         descend decode runs/scenes codes.safetensors --out images.png
     """
+    use_code(code)
     path = Path(out)
     check_png(path, "--out")
     if path.exists() and not replace:

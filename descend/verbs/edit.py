@@ -14,6 +14,7 @@ from descend.inference.editor import Editor, read_pixels
 from descend.inference.sampler import Order
 from descend.inference.trained import load_trained
 from descend.inference.translator import TranslatesImages, Translator
+from descend.own_code import use_code
 from descend.report.sheet import check_png, write_png
 from descend.verbs.sample import lay_out
 
@@ -84,6 +85,7 @@ def command(
     out: str = "",
     replace: bool = False,
     checkpoint: str = "best",
+    code: str = "",
     back: bool = False,
 ) -> None:
     """Change an image with a diffusion model (noise is added up to a strength and removed again), or translate it with
@@ -106,6 +108,7 @@ def command(
         out: the .png file to write; empty: IMAGE-edited.png.
         replace: write `out` anew where it exists.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
         back: with a CycleGAN: from the target to the source.
 
     Examples:
@@ -113,6 +116,7 @@ def command(
         descend edit runs/scenes scene.png --prompt "a red circle" --mask hole.png --out filled.png
         descend edit runs/cyclegan photo.png --out painting.png
     """
+    use_code(code)
     path = Path(out or f"{Path(image).stem}-edited.png")
     check_png(path, "--out")
     if path.exists() and not replace:

@@ -10,6 +10,7 @@ from torch import Tensor
 from descend.errors import Mistake
 from descend.inference.editor import Coder
 from descend.inference.saving import check_out
+from descend.own_code import use_code
 from descend.weights.tensor_file import write_tensors
 
 CODES = "codes"
@@ -36,6 +37,7 @@ def command(
     out: str = "codes.safetensors",
     replace: bool = False,
     checkpoint: str = "best",
+    code: str = "",
 ) -> None:
     """Turn images into the codes that a model works on; `descend decode` turns them back.
 
@@ -45,10 +47,12 @@ def command(
         out: the .safetensors file to write.
         replace: write `out` anew where it exists.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
 
     Examples:
         descend encode runs/scenes a.png b.png --out codes.safetensors
     """
+    use_code(code)
     path = Path(out)
     check_out(path, replace, (".safetensors", ".safetensors"))
     found = encode(run, images, checkpoint)

@@ -11,6 +11,7 @@ from torch import Tensor
 from descend.errors import Mistake
 from descend.inference.editor import interpolate_samples
 from descend.inference.sampler import Order, Sampler
+from descend.own_code import use_code
 from descend.report.sheet import check_png, to_bytes, write_png
 from descend.verbs.sample import format_rows
 
@@ -51,6 +52,7 @@ def command(
     out: str = "",
     replace: bool = False,
     checkpoint: str = "best",
+    code: str = "",
 ) -> None:
     """Walk from one sample to another along the random numbers that make them.
 
@@ -69,10 +71,12 @@ def command(
         out: images: the .png file for the row of them; points are printed.
         replace: write `out` anew where it exists.
         checkpoint: best, last or a step.
+        code: the file of a recipe or model of your own, where it is not found by its name.
 
     Examples:
         descend interpolate runs/digits --seed 3 --to 7 -n 10 --method ddim --out walk.png
     """
+    use_code(code)
     sampler = Sampler.open(run, checkpoint)
     path = Path(out or f"{Path(run).resolve().name}-walk.png")
     if sampler.prepare is not None:

@@ -16,6 +16,7 @@ from descend import models, recipes
 from descend.engine.loop import Loop
 from descend.errors import Mistake
 from descend.kinds.saved import HOMES, RENAMED, class_name, find_class, from_json, source_index, to_json
+from descend.models.mlp import MLPConfig
 from descend.ops.teacher_forcing import LinearDecay
 from descend.optim.proximal import ProximalGradient
 from descend.optim.rules import SGD, AdamW
@@ -25,6 +26,10 @@ LAST_RELEASE = Path(__file__).parents[1] / "verbs" / "data" / "last_release"
 OLD: dict[str, dict[str, Any]] = json.loads((LAST_RELEASE / "recipes.json").read_text())
 CHANGED: dict[str, dict[str, Any]] = {
     "gpt2-shakespeare": {"loop": Loop(steps=6000, batch=16, clip=1.0, eval_every=500, save_every=500)},
+    "mlp-csv": {
+        "model": MLPConfig(hidden=(256, 256)),
+        "loop": Loop(steps=2000, batch=256, ema=0.99, eval_every=50, save_every=250, watch="min loss"),
+    },
     "unet-scenes": {"loop": Loop(steps=3600, batch=16, clip=1.0, eval_every=200, save_every=600, watch="max mean_iou")},
 }
 """Recipe -> values that are meant to differ from the last release, as they are now."""

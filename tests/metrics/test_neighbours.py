@@ -51,4 +51,4 @@ def test_the_spread_of_random_directions_is_1_and_of_a_point_0() -> None:
     assert effective_rank(x) == pytest.approx(32, rel=0.01)
     assert effective_rank(torch.ones(50, 8)) == 1
     line = torch.randn(100, 1) * torch.randn(1, 8)
-    assert effective_rank(line) == pytest.approx(1, abs=1e-6)
+    assert effective_rank(line) == pytest.approx(1, abs=1e-5)

@@ -18,7 +18,7 @@ import torch
 from descend.models.gpt2 import GPT2, TINY
 from descend.native import build
 from descend.native.build import library
-from tests.other_user import AS_ROOT, NOBODY, SOMEBODY, call_as
+from tests.other_user import AS_ROOT, NOBODY, SOMEBODY, call_as, open_folders
 
 COMPILER = pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="there is no C++ compiler here")
 
@@ -152,8 +152,7 @@ def own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @AS_ROOT
 def test_code_of_another_user_is_not_loaded(quick: Path) -> None:
     """Two real users: what root left may be used, what a third one left may not."""
-    for folder in (quick, *quick.parents[:2]):
-        folder.chmod(0o755)
+    open_folders(quick)
     (quick / "temporary").chmod(0o1777)
     kept = quick / "descend"
     kept.mkdir()

@@ -11,7 +11,7 @@ import pytest
 
 from descend import cli
 from tests.faults.points import prepare_half, train
-from tests.other_user import AS_ROOT, NOBODY, call_as
+from tests.other_user import AS_ROOT, NOBODY, call_as, open_folders
 
 pytestmark = AS_ROOT
 TINY = "--steps 2 --eval-every 1 --save-every 1 --threads 1 --quiet"
@@ -21,8 +21,7 @@ TINY = "--steps 2 --eval-every 1 --save-every 1 --threads 1 --quiet"
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of root's, in folders that all may read; every verb was called once, so that all is imported."""
     home = tmp_path_factory.mktemp("other")
-    for folder in (home, *home.parents[:2]):
-        folder.chmod(0o755)
+    open_folders(home)
     train(home / "run")
     (home / "table.csv").write_text("a,b\n" + "\n".join(f"{k},{k % 3}" for k in range(40)))
     cli.main(["evaluate", str(home / "run")])

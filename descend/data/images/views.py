@@ -168,14 +168,14 @@ def labelled_batches(
     limit: int,
     size: int = 256,
 ) -> list[Batch]:
-    """Images to judge a representation by: at most `limit` labelled ones to fit a probe to, then the held-out ones,
-    with what `load` gives under these names, drawn once and for all."""
+    """Images to judge a representation by: the held-out ones, with what `load` gives under these names, drawn once and
+    for all, then at most `limit` labelled ones to fit a probe to."""
     rows = torch.linspace(0, len(known.y) - 1, min(limit, len(known.y))).long()
-    found = [plain(known, part, prepare, True) for part in rows.split(size)]
+    found: list[Batch] = []
     for part in torch.arange(len(held_out.y)).split(size):
         [drawn] = views_once([{"row": part}], load)
         found.append(plain(held_out, part, prepare, False) | {name: drawn[name] for name in names})
-    return found
+    return found + [plain(known, part, prepare, True) for part in rows.split(size)]
 
 
 def plain(images: Images, rows: Tensor, prepare: Preprocessing, known: bool) -> Batch:
