@@ -29,6 +29,13 @@ def check_png(path: Path, flag: str) -> None:
         raise Mistake(f"{flag} {path}: the folder {path.parent} does not exist")
 
 
+def check_new_png(path: Path, flag: str, replace: bool) -> None:
+    """The same, and that nothing is there that should stay."""
+    check_png(path, flag)
+    if path.exists() and not replace:
+        raise Mistake(f"{flag} {path} exists; give --replace to write it anew, or another name")
+
+
 def write_png(path: Path, rows: list[Row], flag: str, smallest: int = SMALLEST) -> None:
     """All rows in one image, those with sides below `smallest` enlarged."""
     from PIL import Image

@@ -9,7 +9,7 @@ from torch import Tensor
 from descend.errors import Mistake
 from descend.inference.editor import Coder
 from descend.own_code import use_code
-from descend.report.sheet import check_png, write_png
+from descend.report.sheet import check_new_png, write_png
 from descend.verbs.encode import CODES
 from descend.verbs.sample import lay_out
 from descend.weights.files import open_tensors
@@ -54,9 +54,7 @@ def command(
     """
     use_code(code)
     path = Path(out)
-    check_png(path, "--out")
-    if path.exists() and not replace:
-        raise Mistake(f"--out {path} exists; give --replace to write it anew, or another name")
+    check_new_png(path, "--out", replace)
     found = decode(run, codes, checkpoint)
     write_png(path, lay_out(found), "--out", smallest=1)
     print(f"{len(found):,} {'image' if len(found) == 1 else 'images'}: {path}")

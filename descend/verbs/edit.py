@@ -15,7 +15,7 @@ from descend.inference.sampler import Order
 from descend.inference.trained import load_trained
 from descend.inference.translator import TranslatesImages, Translator
 from descend.own_code import use_code
-from descend.report.sheet import check_png, write_png
+from descend.report.sheet import check_new_png, write_png
 from descend.verbs.sample import lay_out
 
 
@@ -118,9 +118,7 @@ def command(
     """
     use_code(code)
     path = Path(out or f"{Path(image).stem}-edited.png")
-    check_png(path, "--out")
-    if path.exists() and not replace:
-        raise Mistake(f"--out {path} exists; give --replace to write it anew, or another name")
+    check_new_png(path, "--out", replace)
     if count < 1:
         raise Mistake(f"-n {count}: at least 1")
     found = edit(

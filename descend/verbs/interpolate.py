@@ -8,11 +8,10 @@ from typing import Annotated
 import tyro
 from torch import Tensor
 
-from descend.errors import Mistake
 from descend.inference.editor import interpolate_samples
 from descend.inference.sampler import Order, Sampler
 from descend.own_code import use_code
-from descend.report.sheet import check_png, to_bytes, write_png
+from descend.report.sheet import check_new_png, to_bytes, write_png
 from descend.verbs.sample import format_rows
 
 
@@ -80,9 +79,7 @@ def command(
     sampler = Sampler.open(run, checkpoint)
     path = Path(out or f"{Path(run).resolve().name}-walk.png")
     if sampler.prepare is not None:
-        check_png(path, "--out")
-        if path.exists() and not replace:
-            raise Mistake(f"--out {path} exists; give --replace to write it anew, or another name")
+        check_new_png(path, "--out", replace)
     x = interpolate_samples(sampler, (seed, to), count, Order(steps, guidance, method, label, prompt))
     if sampler.prepare is None:
         print("\n".join(format_rows(x)))

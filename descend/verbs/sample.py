@@ -16,7 +16,7 @@ from descend.inference.sampler import Order, Sampler
 from descend.inference.saving import check_out
 from descend.inference.trained import BATCH
 from descend.own_code import use_code
-from descend.report.sheet import Row, check_png, to_bytes, write_png
+from descend.report.sheet import Row, check_new_png, to_bytes, write_png
 
 MOST_DIGITS = 6  # in the number of an image's file
 
@@ -122,9 +122,7 @@ def check_place(path: Path | None, sampler: Sampler, replace: bool) -> None:
     if sampler.prepare is None:
         check_out(path, replace, (".csv", ".tsv"))
     elif path.suffix:
-        check_png(path, "--out")
-        if path.exists() and not replace:
-            raise Mistake(f"--out {path} exists; give --replace to write it anew, or another name")
+        check_new_png(path, "--out", replace)
     elif path.exists() and (not path.is_dir() or any(path.iterdir())) and not replace:
         raise Mistake(f"--out {path} exists and is not an empty folder; give --replace, or another name")
 

@@ -38,7 +38,8 @@ def normal(mean: float, width: float = 1.0) -> tuple[Tensor, Tensor]:
 
 
 def distributions(n: int = 5) -> st.SearchStrategy[Tensor]:
-    weights = st.lists(st.floats(0, 1), min_size=n, max_size=n).filter(lambda v: sum(v) > 0.1)
+    share = st.floats(0, 1).map(lambda v: v if v > 1e-200 else 0.0)  # half of the smallest number is 0
+    weights = st.lists(share, min_size=n, max_size=n).filter(lambda v: sum(v) > 0.1)
     return weights.map(lambda v: torch.tensor(v, dtype=torch.float64) / sum(v))
 
 
