@@ -6,11 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 from safetensors.torch import load_file
 from torch import nn
 
 from descend.contracts import Loss
-from descend.engine.distributed import Replica, World
+from descend.engine.distributed import Replica, World, tell_lost_processes
 from descend.errors import Mistake
 from tests.close import close
 from tests.engine.small import text_file
@@ -70,3 +71,13 @@ def test_a_parameter_without_a_part_in_the_loss_is_named() -> None:
     replica = Replica(nn.Linear(2, 1), World(), "ddp")
     with pytest.raises(Mistake, match=r"Linear has parameters that take no part in its loss \(weight\)"):
         replica.run_copies(Waiting(), lambda: Loss({}))
+
+
+def test_a_lost_process_is_told_in_one_line_and_other_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_rank", lambda: 0)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    with pytest.raises(Mistake, match="process 0 of 2 stops, since another one has gone"), tell_lost_processes():
+        raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:4242")
+    with pytest.raises(RuntimeError, match="shapes differ"), tell_lost_processes():
+        raise RuntimeError("shapes differ")
