@@ -213,41 +213,6 @@ class AnswersSource(Protocol):
     def decoder(self, source: Tensor, mask: Tensor) -> Any: ...
 
 
-class Boxes(NamedTuple):
-    """Objects of b images, padded to the same number m; what pads has class −1 and score 0."""
-
-    boxes: Tensor
-    """x0, y0, x1, y1 in pixels of the model's input (b, m, 4)."""
-    classes: Tensor
-    """(b, m)"""
-    scores: Tensor
-    """(b, m); 1 for what is true."""
-
-
-@runtime_checkable
-class Detects(Protocol):
-    """A model that finds objects: its forward gives what its loss needs, `decode` makes objects of that, the best
-    first, at most `most` of an image, none below the score `least`."""
-
-    def __call__(self, x: Tensor) -> Any: ...
-
-    def decode(self, found: Any, least: float = 0.0, most: int = 100) -> Boxes: ...
-
-
-class Criterion(Protocol):
-    """The loss of a detector: what its forward found, and the true objects -> terms.
-
-    Every term is a sum divided by `count_units`, so that a step may be split (see `Move.units`)."""
-
-    def __call__(self, found: Any, truth: Boxes) -> Loss: ...
-
-
-def count_units(truth: Boxes) -> Tensor:
-    """Σ over images of max(1, objects): what the terms of a detector's loss are means of, the same however it assigns
-    objects to predictions, and never 0."""
-    return (truth.classes >= 0).sum(dim=1).clamp_min(1).sum()
-
-
 class Chance(Protocol):
     """The random numbers of `count` new examples. Each example has its own, so that one of a batch can be made again,
     alone or in another batch; two calls give different numbers."""
