@@ -1,0 +1,1 @@
+"""Detection: grids, anchors, box codings and the assignment of objects to predictions."""

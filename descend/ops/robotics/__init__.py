@@ -1,0 +1,1 @@
+"""From pixels to joint angles: cameras, rigid motions, serial chains and their inverse."""
