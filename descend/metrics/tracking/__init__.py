@@ -1,0 +1,1 @@
+"""How good tracks are: CLEAR (MOTA, MOTP), identity (IDF1) and HOTA."""
