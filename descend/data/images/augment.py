@@ -10,7 +10,7 @@ does not depend on how an epoch is cut into batches. Shapes stay, the label is n
     Mirror     left and right change places, one time in two    Upend     top and bottom
     Turn       about the centre                                 Zoom      the size
     Colour     brightness, contrast, saturation                 ColourBalance   the strength of each channel
-    Erase      a black rectangle
+    Hue        all colours, turned about grey                   Erase     a black rectangle
 
 What is safe depends on the data: a 6 upside down is a 9 (DLN). `safe` leaves out what `UNSAFE` names for a dataset.
 Noise on images is `nn.noise.GaussianNoise`.
@@ -20,6 +20,7 @@ Systems: data-augmentation
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
@@ -150,6 +151,26 @@ class ColourBalance:
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
         return (x * (1 + self.limit * u[:, : x.shape[1], None, None])).clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class Hue:
+    """m + cos θ (x − m) + sin θ k × x,  m the mean of the channels, k = (1, 1, 1)/√3,  |θ| ≤ 2π limit; clamped to 0..1.
+
+    A pixel's colour is turned about the axis of greys, so that its brightness m and its distance from grey stay. Only
+    images of three channels have a hue; others stay as they are.
+    """
+
+    limit: Annotated[float, Range(float, least=0, most=0.5)]
+    chance = 1
+
+    def __call__(self, x: Tensor, u: Tensor) -> Tensor:
+        if x.shape[1] != 3:
+            return x
+        theta = (2 * math.pi * self.limit * u.to(x.dtype))[:, :, None, None]
+        mean = x.mean(1, keepdim=True)
+        across = (x.roll(1, 1) - x.roll(-1, 1)) / math.sqrt(3)
+        return (mean + theta.cos() * (x - mean) + theta.sin() * across).clamp(0, 1)
 
 
 @dataclass(frozen=True)

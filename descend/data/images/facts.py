@@ -6,7 +6,7 @@ pairs are named as leaks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,23 @@ def balance(y: Tensor, labels: tuple[str, ...]) -> dict[str, Any]:
 def facts(listing: Listing, checked: Checked) -> dict[str, Any]:
     """Classes, sizes, duplicates, leaks, and files that were left out."""
     found = balance(listing.y, listing.labels)
-    found["sizes"] = _sizes(checked)
-    if listing.others:
-        found["other files"] = f"{listing.others:,} left out: no image suffix"
-    part = np.full(len(listing.paths), "", dtype="U5")
-    for name, rows in listing.parts.items():
+    others = f"{listing.others:,} left out: no image suffix"
+    return (
+        found
+        | ({"other files": others} if listing.others else {})
+        | describe_files(listing.names, listing.parts, checked)
+    )
+
+
+def describe_files(names: Sequence[str], parts: Mapping[str, Tensor], checked: Checked) -> dict[str, Any]:
+    """Sizes, duplicates, and leaks between parts."""
+    found: dict[str, Any] = {"sizes": _sizes(checked)}
+    part = np.full(len(names), "", dtype="U5")
+    for name, rows in parts.items():
         part[rows.numpy()] = name
     exact = same_bytes(checked.digest)
     pairs = np.array([(g[0], other) for g in exact for other in g[1:]], np.int64).reshape(-1, 2)
-    found["exact duplicates"] = _name_pairs(listing, pairs, "=")
+    found["exact duplicates"] = _name_pairs(names, pairs, "=")
     alike = near(checked.hash, checked.thumb)
     if alike is None:
         found["near duplicates"] = "not counted: too many images look alike"
@@ -55,11 +63,11 @@ def facts(listing: Listing, checked: Checked) -> dict[str, Any]:
     else:
         bytes_differ = (checked.digest[alike[:, 0]] != checked.digest[alike[:, 1]]).any(1)
         alike = alike[bytes_differ]
-        found["near duplicates"] = _name_pairs(listing, alike, "≈")
+        found["near duplicates"] = _name_pairs(names, alike, "≈")
     both = np.concatenate([_all_pairs(exact), alike])
     leaks = both[part[both[:, 0]] != part[both[:, 1]]]
-    found["leaks between parts"] = _name_pairs(listing, leaks, "≈", part)
-    return found | describe_leaks([row.tobytes() for row in checked.digest], listing.parts)
+    found["leaks between parts"] = _name_pairs(names, leaks, "≈", part)
+    return found | describe_leaks([row.tobytes() for row in checked.digest], parts)
 
 
 def digest_images(x: Tensor) -> list[bytes]:
@@ -96,10 +104,10 @@ def _sizes(checked: Checked) -> str:
     return f"{len(sizes):,} different, from {small} to {large}"
 
 
-def _name_pairs(listing: Listing, pairs: np.ndarray, sign: str, part: np.ndarray | None = None) -> str | int:
+def _name_pairs(listed: Sequence[str], pairs: np.ndarray, sign: str, part: np.ndarray | None = None) -> str | int:
     """How many pairs, and the first few by name."""
     if not len(pairs):
         return 0
-    names = listing.names if part is None else [f"{n} ({p})" for n, p in zip(listing.names, part, strict=True)]
+    names = listed if part is None else [f"{n} ({p})" for n, p in zip(listed, part, strict=True)]
     shown = "; ".join(f"{names[a]} {sign} {names[b]}" for a, b in pairs[:SHOWN].tolist())
     return f"{len(pairs):,}: {shown}{' ..' if len(pairs) > SHOWN else ''}"

@@ -118,14 +118,17 @@ def _eight_bits(values: np.ndarray) -> np.ndarray:
     return np.rint(scaled).astype(np.uint8)
 
 
-def decode(path: str | Path, channels: int = 3, frame: Frame | None = None) -> np.ndarray:
-    """8-bit pixels (h, w) of 1 channel or (h, w, 3), resized to the frame if there is one."""
+def decode(path: str | Path, channels: int = 3, frame: Frame | None = None, least: int = 0) -> np.ndarray:
+    """8-bit pixels (h, w) of 1 channel or (h, w, 3), resized to the frame if there is one. With `least`, a JPEG whose
+    sides are more than twice that may come at 1/2, 1/4 or 1/8 of its size."""
     if channels not in (1, 3):
         raise Mistake(f"{channels} channels: an image has 1 (grey) or 3 (red, green, blue)")
     with open_image(path) as image:
         if frame is not None:
             need = 2 * max(frame.height, frame.width, *frame.edges)
             image.draft(None, (need, need))  # only JPEG can; another format is left as it is
+        elif least:
+            image.draft(None, (2 * least, 2 * least))
         result = plain(upright(image), channels)
         return np.asarray(result if frame is None else frame.of_image(result))
 

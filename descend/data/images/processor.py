@@ -68,7 +68,7 @@ def understood(values: dict[str, Any], path: Path) -> dict[str, Any]:
         (height, width), edges = _sizes(values)
         if wrong := [side for side in (height, width, *edges) if not 1 <= side <= LONGEST]:
             raise ValueError(f"a side of {wrong[0]:.6g} pixels; sides are 1 to {LONGEST:,}")
-        mean, std = _scale(values)
+        mean, std = read_scale(values)
         channels = int(values.get("num_channels", len(mean)))
         if len(mean) != channels or len(std) != channels:
             raise Mistake(f"{path}: {len(mean)} means and {len(std)} deviations for {channels} channels; give one each")
@@ -92,7 +92,7 @@ def _sizes(values: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, ...]]:
     if isinstance(size, bool) or isinstance(crop, bool):
         raise ValueError("size and crop_size are numbers or objects")
     cuts = values.get("do_center_crop", crop is not None)
-    kind = _kind(values)
+    kind = read_kind(values)
     if isinstance(size, int):  # files of older versions
         size = {"shortest_edge": size} if cuts or kind.startswith("ConvNext") else {"height": size, "width": size}
     if kind.startswith("ConvNext"):
@@ -108,16 +108,16 @@ def _sizes(values: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, ...]]:
     return (int(crop["height"]), int(crop["width"])), tuple(map(int, edges))
 
 
-def _kind(values: dict[str, Any]) -> str:
+def read_kind(values: dict[str, Any]) -> str:
     return str(values.get("image_processor_type") or values.get("feature_extractor_type") or "")
 
 
-def _scale(values: dict[str, Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def read_scale(values: dict[str, Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """μ and σ for pixels in 0..1."""
     factor = 255 * values.get("rescale_factor", 1 / 255) if values.get("do_rescale", True) else 255.0
     if abs(factor - 1) < 1e-9:
         factor = 1.0
-    if not values.get("do_normalize", not _kind(values).startswith("MobileViT")):
+    if not values.get("do_normalize", not read_kind(values).startswith("MobileViT")):
         channels = int(values.get("num_channels", 3))
         return (0.0,) * channels, (1 / factor,) * channels
     found = [values["image_mean"], values["image_std"]]

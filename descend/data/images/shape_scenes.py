@@ -12,9 +12,27 @@ import torch
 
 from descend.data.images.labelled import Images, Splits, split_by_class
 from descend.data.images.source import SIDE, ImageSource
+from descend.data.images.views import Viewing
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.ranges import Count
+
+SAME_SHAPE = Viewing(
+    crop=1.0,
+    turn=180.0,
+    shift=0.1,
+    zoom=0.35,
+    outside="reflection",
+    hue=0.5,
+    colour=0.4,
+    grey=0.0,
+    negative=0.5,
+    outline=0.5,
+    light=0.2,
+)
+"""Views of a scene that have little in common but the shape. Each part takes away something that is easier to compare:
+place and angle (turn, shift; black corners would tell how far from the middle), size (zoom), colour (hue, colour),
+light or dark (negative, light), and the contrast with the ground (outline: without it probes stay near one half)."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ what they had loaded, and gives the same batches.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from descend.contracts import Stream
 from descend.data.images.augment import Augment
 from descend.data.images.labelled import Images, Preprocessing
 from descend.data.streams.arrays import InOrder, Shuffled
@@ -26,6 +27,8 @@ from descend.data.streams.workers import begin_worker, register_end
 from descend.errors import Mistake
 
 Batch = dict[str, Tensor]
+Loader = Callable[[Batch], Batch]
+"""What becomes of a batch of rows."""
 NUMBERS = 2**24  # pixels that a batch of validation images may have
 DEPTH = 2  # batches that each worker loads ahead
 
@@ -49,7 +52,7 @@ class Load:
 class Loading(Dataset[Batch | Exception]):
     """`Load` in the form that torch's workers call. What is wrong with a file is handed on as it is (`receive`)."""
 
-    def __init__(self, load: Load):
+    def __init__(self, load: Loader):
         self.load = load
 
     def __getitem__(self, batch: Batch) -> Batch | Exception:
@@ -69,7 +72,7 @@ def receive(batch: Batch | Exception) -> Batch:
 class Ahead:
     """An endless stream of loaded batches; `workers` processes load them, or this one if there are none."""
 
-    def __init__(self, order: Shuffled, load: Load, workers: int = 0):
+    def __init__(self, order: Stream, load: Loader, workers: int = 0):
         self.order, self.load, self.workers = order, load, workers
         self.state = order.state_dict()
         self._states: deque[dict[str, Any]] = deque()
@@ -123,7 +126,7 @@ class Walk:
         return len(self.order)
 
 
-def parallel(load: Load, asked: Iterable[Batch], workers: int) -> Iterable[Batch | Exception]:
+def parallel(load: Loader, asked: Iterable[Batch], workers: int) -> Iterable[Batch | Exception]:
     """What is asked for, loaded by worker processes, in the order of asking. The workers stay for the next walk.
 
     The loader draws a seed for its workers when it starts, from a generator of its own: torch's belongs to the step.

@@ -7,20 +7,21 @@ a jigsaw the second view is the pieces of the image in another order, and with `
 0..1, which choose what it is compared with.
 
 Which changes are allowed decides what is learned: what changes between the views is forgotten. Colours that are changed
-and balanced anew leave the shape; crops and shifts leave out the place.
+and balanced anew leave the shape, and so do outlines; crops and shifts leave out the place. What is left and easier to
+see than what is wanted is learned instead: black corners of a turned image tell how far an object is from the middle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, pad
 
-from descend.data.images.augment import Augment, Colour, ColourBalance, Crop, Mirror, Transform
+from descend.data.images.augment import Augment, Colour, ColourBalance, Crop, Hue, Mirror, Transform
 from descend.data.images.labelled import Images, Preprocessing
 from descend.data.images.randaugment import grey
 from descend.data.images.stream import Ahead, Load
@@ -53,6 +54,26 @@ class Inverted:
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
         return torch.where(u[:, :, None, None] < 2 * self.share - 1, 1 - x, x)
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """A share of the images becomes the strength of their edges: √(Σ_c (∂x_c/∂i)² + (∂x_c/∂j)²), the strongest 1.
+
+    Differences are of the two neighbours, in every channel. Colour, brightness and contrast are gone, outlines stay;
+    Sobel filters in front of DeepCluster (2018) do the same.
+    """
+
+    share: Share
+    chance = 1
+
+    def __call__(self, x: Tensor, u: Tensor) -> Tensor:
+        near = pad(x, (1, 1, 1, 1), mode="replicate")
+        across = near[:, :, 1:-1, 2:] - near[:, :, 1:-1, :-2]
+        down = near[:, :, 2:, 1:-1] - near[:, :, :-2, 1:-1]
+        edges = (across.square() + down.square()).sum(1, keepdim=True).sqrt()
+        edges = edges / edges.amax((2, 3), keepdim=True).clamp(min=1e-6)
+        return torch.where(u[:, :, None, None] < 2 * self.share - 1, edges.expand_as(x), x)
 
 
 @dataclass(frozen=True)
@@ -91,18 +112,26 @@ class Viewing:
     """Probability that light and dark change places."""
     light: Share = 0.0
     """Strength of a smooth, uneven light that is added to the pixels."""
+    hue: Annotated[float, Range(float, least=0, most=0.5)] = 0.0
+    """Largest turn of the colours, as a share of the full circle; 0.5: any colour becomes any other."""
+    outline: Share = 0.0
+    """Probability that only the strength of the edges is left, of whatever colour and contrast they were."""
+    outside: Literal["zeros", "reflection"] = "zeros"
+    """What turns, shifts and zooms bring in: black, or a mirror image. Black corners tell where an object was."""
 
     def augment(self) -> Augment:
         """The transforms, without those that do nothing."""
-        warp = Warp(self.shift, self.turn, self.zoom)
+        warp = Warp(self.shift, self.turn, self.zoom, self.outside)
         transforms: list[tuple[bool, Transform]] = [
             (self.crop < 1, Crop(self.crop)),
             (self.flip > 0, Mirror(self.flip)),
             (not warp.idle, warp),
+            (self.hue > 0, Hue(self.hue)),
             (self.colour > 0, Colour(self.colour, self.colour, self.colour)),
             (self.balance > 0, ColourBalance(self.balance)),
             (self.grey > 0, Greyed(self.grey)),
             (self.negative > 0, Inverted(self.negative)),
+            (self.outline > 0, Outlined(self.outline)),
             (self.light > 0, Shaded(self.light)),
         ]
         return Augment(tuple(transform for used, transform in transforms if used))

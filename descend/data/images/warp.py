@@ -3,8 +3,8 @@
     x'(p) = x(e^s R(θ) p + t)        θ, s, t uniform in ± their limits; p runs over −1..1 from edge to edge
 
 Each image's four random numbers come with the batch (`u`), so that what happens to an image in an epoch does not
-depend on how the epoch is cut into batches. Outside the image is black (0). Too large a turn makes a 6 a 9: the limits
-belong to the data.
+depend on how the epoch is cut into batches. Outside the image is black (0), or what a mirror at its edge would show:
+black corners tell how far an object is from the middle. Too large a turn makes a 6 a 9: the limits belong to the data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class Warp:
     """Largest rotation, in degrees."""
     zoom: Annotated[float, Range(float, least=0, most=3)] = 0.0
     """Largest change of the logarithm of the size; 0.1 is about 10%."""
+    outside: Literal["zeros", "reflection"] = "zeros"
+    """What comes in from outside the image: black, or its mirror image."""
     chance = 4
 
     @property
@@ -39,7 +41,7 @@ class Warp:
 
     def __call__(self, x: Tensor, u: Tensor) -> Tensor:
         """Images (b, c, h, w) warped by u (b, 4) in −1..1."""
-        return grid_sample(x, self.grid(x, u), align_corners=False)
+        return grid_sample(x, self.grid(x, u), padding_mode=self.outside, align_corners=False)
 
     def grid(self, x: Tensor, u: Tensor) -> Tensor:
         """Where each pixel of the warped images comes from (b, h, w, 2)."""

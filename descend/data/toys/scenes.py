@@ -54,20 +54,28 @@ class Scenes:
     """x0, y0, x1, y1 of what is visible of each object, in pixels (n, o, 4)."""
     present: Tensor
     """Which objects there are (n, o)."""
+    instance: Tensor
+    """Whose pixel it is (n, s, s): 0 the ground, 1 + number of the object in 0..o−1."""
 
     def __len__(self) -> int:
         return len(self.x)
 
 
-def scenes(n: int, side: int, random: torch.Generator, objects: tuple[int, int] = (1, 3)) -> Scenes:
-    """n scenes, each with least to most `objects` of any shape and colour."""
+def scenes(
+    n: int,
+    side: int,
+    random: torch.Generator,
+    objects: tuple[int, int] = (1, 3),
+    radius: tuple[float, float] = RADIUS,
+) -> Scenes:
+    """n scenes, each with least to most `objects` of any shape and colour; `radius` as shares of the side."""
     least, most = objects
     if not 0 <= least <= most or most < 1:
         raise Mistake(f"objects {least} to {most}: the minimum must be >= 0, the maximum >= 1 and >= the minimum")
     shape = torch.randint(len(SHAPES), (n, most), generator=random)
     colour = torch.randint(len(COLOURS), (n, most), generator=random)
     count = torch.randint(least, most + 1, (n, 1), generator=random)
-    return draw_scenes(shape, colour, torch.arange(most) < count, side, random)
+    return draw_scenes(shape, colour, torch.arange(most) < count, side, random, radius)
 
 
 def one_object(
@@ -102,16 +110,31 @@ def draw_scenes(
     if not len(shape):
         raise Mistake("0 scenes: ask for at least 1")
     place = places(present, side, random, radius)
-    place[..., 3] = torch.tensor([UPRIGHT.get(name, 0.0) for name in SHAPES])[shape] + tilt * place[..., 3]
+    place[..., 3] = stand(shape) + tilt * place[..., 3]
+    return paint_scenes(shape, colour, present, place, side, random)
+
+
+def stand(shape: Tensor) -> Tensor:
+    """How far each shape is turned to stand upright."""
+    return torch.tensor([UPRIGHT.get(name, 0.0) for name in SHAPES])[shape]
+
+
+def paint_scenes(
+    shape: Tensor, colour: Tensor, present: Tensor, place: Tensor, side: int, random: torch.Generator
+) -> Scenes:
+    """The scenes of these objects at these places (n, o, 4): centre x, y, radius in pixels, angle."""
     tint = torch.tensor(list(RGB.values()))[colour] + 0.05 * torch.randn(*colour.shape, 3, generator=random)
     parts = []
     for now in torch.arange(len(shape)).split(AT_ONCE):
-        d = distances(shape[now], place[now], side).masked_fill(~present[now, :, None, None], torch.inf)
+        there = present[now]
+        d = distances(shape[now].masked_fill(~there, -1), place[now], side).masked_fill(
+            ~there[..., None, None], torch.inf
+        )
         x = paint_objects(ground(len(now), side, random), d, tint[now], random)
-        parts.append((x, *truth(d, shape[now])))
-    x, mask, box, visible = (torch.cat(part) for part in zip(*parts, strict=True))
+        parts.append((x, *truth(d, shape[now]), find_front(d)))
+    x, mask, box, visible, front = (torch.cat(part) for part in zip(*parts, strict=True))
     absent = ~visible
-    return Scenes(x, mask, shape.masked_fill(absent, -1), colour.masked_fill(absent, -1), box, visible)
+    return Scenes(x, mask, shape.masked_fill(absent, -1), colour.masked_fill(absent, -1), box, visible, front)
 
 
 def places(present: Tensor, side: int, random: torch.Generator, within: tuple[float, float] = RADIUS) -> Tensor:
@@ -165,10 +188,15 @@ def paint_objects(x: Tensor, d: Tensor, tint: Tensor, random: torch.Generator) -
     return (x + 0.02 * torch.randn(x.shape, generator=random)).clamp_(0, 1)
 
 
+def find_front(d: Tensor) -> Tensor:
+    """1 + the number of the last object that has the pixel's centre, else 0: of distances (n, o, s, s) -> (n, s, s)"""
+    return torch.where(d < 0, torch.arange(1, d.shape[1] + 1)[:, None, None], 0).amax(dim=1)
+
+
 def truth(d: Tensor, shape: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Mask (n, s, s), boxes (n, o, 4) and which objects are visible (n, o)."""
     n, o, side, _ = d.shape
-    front = torch.where(d < 0, torch.arange(1, o + 1)[:, None, None], 0).amax(dim=1)
+    front = find_front(d)
     classes = torch.cat([torch.zeros(n, 1, dtype=torch.long), shape + 1], dim=1)
     mask = classes.gather(1, front.flatten(1)).view_as(front)
     seen = front[:, None] == torch.arange(1, o + 1)[:, None, None]

@@ -14,6 +14,7 @@ from descend.data.images.augment import (
     ColourBalance,
     Crop,
     Erase,
+    Hue,
     Mirror,
     Shift,
     Transform,
@@ -42,6 +43,7 @@ ALL: list[Transform] = [
     Zoom(0.2),
     Colour(0.3, 0.3, 0.3),
     ColourBalance(0.2),
+    Hue(0.5),
     Erase(0.2),
 ]
 X = torch.rand(5, 3, 8, 6, generator=torch.Generator().manual_seed(0))
@@ -134,7 +136,7 @@ def test_erase() -> None:
 @pytest.mark.system("data-augmentation", "composable")
 def test_composed_and_seeded() -> None:
     augment = Augment(tuple(ALL))
-    assert augment.chance == 17
+    assert augment.chance == 18
     first = augment.augment_seeded(X, 3)
     assert torch.equal(first, augment.augment_seeded(X, 3))
     assert not torch.equal(first, augment.augment_seeded(X, 4))
@@ -193,3 +195,18 @@ def test_augmentation_makes_a_classifier_hold_against_shifts(seed: int) -> None:
             optimizer.step()
         accuracy[name] = float((model(moved).argmax(1) == test.y).double().mean())
     assert accuracy["shifted"] > accuracy["plain"] + 0.15
+
+
+def test_a_third_of_the_circle_moves_the_channels_on() -> None:
+    close(Hue(1 / 3)(X, same(X, 1.0)), X.roll(1, 1))  # red becomes green, green blue, blue red
+    close(Hue(1 / 3)(X, same(X, -1.0)), X.roll(-1, 1))
+    close(Hue(0.5)(X, same(X, 0.0)), X)
+
+
+def test_hue_keeps_brightness_and_distance_from_grey() -> None:
+    pale = 0.5 + 0.2 * (X - 0.5)  # nothing is clamped
+    turned = Hue(0.5)(pale, torch.tensor([[-1.0], [-0.6], [0.1], [0.5], [0.9]]))
+    assert (turned - pale).abs().amax((1, 2, 3)).min() > 0.01
+    close(turned.mean(1), pale.mean(1))
+    close((turned - turned.mean(1, keepdim=True)).norm(dim=1), (pale - pale.mean(1, keepdim=True)).norm(dim=1))
+    assert torch.equal(Hue(0.5)(X[:, :1], same(X, 0.7)), X[:, :1])  # no hue without colours

@@ -11,6 +11,7 @@ from descend.data.images.views import (
     Greyed,
     Inverted,
     LoadViews,
+    Outlined,
     Shaded,
     Viewing,
     labelled_batches,
@@ -21,7 +22,9 @@ from descend.data.streams.batches import join_batches
 from descend.ops.images.jigsaw import cut
 
 PREPARE = Preprocessing((3, 8, 8), (0.5,) * 3, (0.25,) * 3)
-VIEWS = Viewing(crop=0.7, turn=90.0, shift=0.1, zoom=0.1, balance=0.3, negative=0.2)
+VIEWS = Viewing(
+    crop=0.7, turn=90.0, shift=0.1, zoom=0.1, balance=0.3, negative=0.2, hue=0.5, outline=0.3, outside="reflection"
+)
 
 
 def images(n: int = 12) -> Images:
@@ -96,6 +99,20 @@ def test_grey_and_negative() -> None:
     assert torch.equal(Inverted(0.5)(x, u)[0], 1 - x[0])
     assert torch.equal(Inverted(0.5)(x, u)[3], x[3])
     assert Viewing(1.0, 0.0, colour=0.0, grey=0.0).augment().transforms == ()
+
+
+def test_outlines_have_no_colour_and_no_contrast() -> None:
+    object_, ground = torch.rand(4, 3, 1, 1), torch.rand(4, 3, 1, 1)
+    mask = torch.zeros(4, 1, 9, 9)
+    mask[:, :, 3:6, 2:6] = 1
+    x, u = ground + mask * (object_ - ground), torch.tensor([[-1.0], [-0.9], [-0.8], [1.0]])
+    found = Outlined(0.5)(x, u)
+    assert torch.allclose(found[:3], found[:1].expand(3, -1, -1, -1), atol=1e-4)  # whatever the colours were
+    assert found[0].max() == pytest.approx(1)
+    assert found[0, :, 4, 4].abs().max() < found[0, :, 4, 2].min()  # the middle is darker than the edge
+    assert found[0, :, 0].abs().max() < 1e-5
+    assert torch.equal(found[3], x[3])
+    assert Outlined(1.0)(torch.full((1, 3, 5, 5), 0.4), u[:1]).abs().max() == 0
 
 
 def test_uneven_light_is_smooth_and_the_same_in_every_channel() -> None:

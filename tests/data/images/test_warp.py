@@ -32,6 +32,11 @@ def test_a_shift_of_one_pixel() -> None:
     close(Warp(shift=1 / 8)(X, u(0, -1, 0, 0))[..., 1:, :], X[..., :-1, :])
 
 
+def test_a_mirror_at_the_edge() -> None:
+    moved = Warp(shift=3 / 8, outside="reflection")(X, u(1, 0, 0, 0))
+    close(moved, torch.cat([X[..., 3:], X[..., 5:].flip(-1)], dim=-1))
+
+
 def test_a_quarter_turn() -> None:
     close(Warp(turn=90.0)(X, u(0, 0, 1, 0)), torch.rot90(X, 1, dims=(-2, -1)))
     close(Warp(turn=90.0)(X, u(0, 0, -1, 0)), torch.rot90(X, -1, dims=(-2, -1)))

@@ -1,0 +1,1 @@
+"""Images with objects: boxes, classes, masks; read, written, checked, framed, augmented, batched."""
