@@ -49,6 +49,10 @@ class Loss:
         return sum(others, first)
 
 
+EVERY = "*"
+"""In `Move.units`: every term that is not named."""
+
+
 class Move(NamedTuple):
     """Who moves, and the loss as a closure: evaluated now, or several times (L-BFGS)."""
 
@@ -56,7 +60,7 @@ class Move(NamedTuple):
     loss: Callable[[], Tensor | Loss]
     units: Mapping[str, Tensor] = {}
     """Term -> n, the units that it is a mean of, where they are not the examples (tokens, boxes, pairs). A loss without
-    terms is called "loss". A mean over n = 0 units must be 0."""
+    terms is called "loss"; EVERY stands for all terms. A mean over n = 0 units must be 0."""
 
     def value(self) -> Loss:
         """The loss of this batch alone."""
@@ -213,6 +217,47 @@ class AnswersSource(Protocol):
     def decoder(self, source: Tensor, mask: Tensor) -> Any: ...
 
 
+class Boxes(NamedTuple):
+    """Objects of b images, padded to the same number m; what pads has class −1 and score 0."""
+
+    boxes: Tensor
+    """x0, y0, x1, y1 in pixels of the model's input (b, m, 4)."""
+    classes: Tensor
+    """(b, m)"""
+    scores: Tensor
+    """(b, m); 1 for what is true."""
+
+
+@runtime_checkable
+class Detects(Protocol):
+    """A model that finds objects: its forward gives all that its loss needs, `decode` makes objects of that, the best
+    first, at most `most` of an image, none below the score `least`. `stride` divides the sides of its input."""
+
+    stride: int
+
+    def __call__(self, x: Tensor) -> Any: ...
+
+    def decode(self, found: Any, least: float = 0.001, most: int = 100) -> Boxes: ...
+
+
+class Criterion(Protocol):
+    """The loss of a detector: what its forward found, and the true objects -> terms.
+
+    Every term is a sum divided by `count_units(truth)`, so that a step may be split (see `Move.units`). A criterion
+    that samples (regions, noise) says how many random numbers it needs of each image; they come with the batch, as
+    `u` (b, chance) in 0..1."""
+
+    chance: int
+
+    def __call__(self, found: Any, truth: Boxes, u: Tensor) -> Loss: ...
+
+
+def count_units(truth: Boxes) -> Tensor:
+    """Σ over images of max(1, objects): what the terms of a detector's loss are means of, the same however it assigns
+    objects to predictions, and never 0."""
+    return (truth.classes >= 0).sum(dim=1).clamp_min(1).sum()
+
+
 class Chance(Protocol):
     """The random numbers of `count` new examples. Each example has its own, so that one of a batch can be made again,
     alone or in another batch; two calls give different numbers."""
@@ -265,3 +310,14 @@ class HasCodes(Protocol):
     def to_latent(self, x: Tensor) -> Tensor: ...
 
     def from_latent(self, z: Tensor) -> Tensor: ...
+
+
+@runtime_checkable
+class PlansActions(Protocol):
+    """A policy: of what is seen of b scenes (`state` (b, s), and `image` (b, 3, h, w) in 0..1 and `tokens` (b, l) where
+    it takes them) it makes the next actions (b, chunk, actions)."""
+
+    @property
+    def chunk(self) -> int: ...
+
+    def plan(self, seen: Batch, chance: Chance) -> Tensor: ...

@@ -1,6 +1,6 @@
 """Joint embeddings: an encoder of images, a projector that the loss looks through, and sometimes a predictor.
 
-    h = f(x)          the representation: a residual network for small images (`models/resnet_cifar`), mean of its maps
+    h = f(x)          the representation: a network for small images (`models/resnet_cifar`), without its head
     z = g(h)          what is compared; thrown away afterwards                          (`nn/projection`)
     p = q(z)          what one view says of the other: BYOL and SimSiam only
 
@@ -18,7 +18,7 @@ Systems: siamese-contrastive, simclr, byol, simsiam, pirl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,12 @@ class ContrastiveEncoderConfig:
     """6n + 2 layers of the residual network."""
     width: Width = 16
     """Maps of its first stage; h has four times as many numbers."""
+    block: str = "residual"
+    """As of the residual network: residual, plain, .."""
+    stride: Annotated[int, Range(int, least=1, most=8)] = 1
+    """Of its first layer."""
+    pool: Literal["mean", "max"] = "mean"
+    """What h takes of each map."""
     hidden: Width = 128
     """Of the projector."""
     outputs: Width = 64
@@ -55,7 +61,9 @@ class ContrastiveEncoderConfig:
     @property
     def encoder(self) -> ResNetCifarConfig:
         """The residual network's own."""
-        return ResNetCifarConfig(image=self.image, layers=self.layers, width=self.width)
+        return ResNetCifarConfig(
+            image=self.image, layers=self.layers, width=self.width, block=self.block, stride=self.stride, pool=self.pool
+        )
 
 
 class ContrastiveEncoder(Pretrained):

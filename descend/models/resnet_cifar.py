@@ -2,7 +2,7 @@
 
     stem      conv 3×3, BN, ReLU                           w maps, the image's own size
     stage i   n blocks of two convolutions, i = 1, 2, 3    w, 2w, 4w maps; stages 2 and 3 start with stride 2
-    head      logits = W f + b                             f: the mean of the last maps over their pixels
+    head      logits = W f + b                             f: the mean (or maximum) of the last maps over their pixels
 
 He et al. (2015) trained n = 3, 5, 7, 9, 18, 200 on CIFAR-10 with w = 16: 20 to 1202 layers. Where shapes change the
 shortcut drops pixels and pads with zeros ("option A"), so residual and plain nets have equally many weights. The
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +47,10 @@ BLOCKS: dict[str, Callable[[int, int, int], nn.Module]] = {
     "relu-before-sum": lambda inputs, outputs, stride: ReluBeforeSum(inputs, outputs, stride, zero_pad),
     "norm-after-sum": lambda inputs, outputs, stride: NormAfterSum(inputs, outputs, stride, zero_pad),
 }
+POOLS: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda maps: maps.mean(dim=(2, 3)),
+    "max": lambda maps: maps.amax(dim=(2, 3)),
+}
 BARE_STEM = ("preactivation", "relu-only-preactivation")
 BARE_SUM = (*BARE_STEM, "relu-before-sum")
 
@@ -64,6 +68,10 @@ class ResNetCifarConfig:
     """Maps of the first stage; the others have twice and four times as many."""
     block: str = "residual"
     """residual, plain, preactivation, relu-only-preactivation, relu-before-sum or norm-after-sum"""
+    stride: Annotated[int, Range(int, least=1, most=8)] = 1
+    """Of the stem; 2 makes a step four times as cheap."""
+    pool: Literal["mean", "max"] = "mean"
+    """What f takes of each of the last maps: its mean, or its greatest value, for objects that fill a small part."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "image", tuple(self.image))  # a list when read from config.json
@@ -88,13 +96,21 @@ class ResNetCifar(MeanClassifier):
         c = self.config = config
         w, n = c.width, c.blocks
         bare = c.block in BARE_STEM
-        self.stem = convolution(c.image[0], w, 3) if bare else nn.Sequential(ConvNorm(c.image[0], w), nn.ReLU())
+        self.stem = (
+            convolution(c.image[0], w, 3, c.stride)
+            if bare
+            else nn.Sequential(ConvNorm(c.image[0], w, 3, c.stride), nn.ReLU())
+        )
         self.stages = stages(BLOCKS[c.block], (w, w, 2 * w, 4 * w), (n, n, n), (1, 2, 2))
         self.last = nn.Sequential(nn.BatchNorm2d(4 * w), nn.ReLU()) if c.block in BARE_SUM else nn.Identity()
         self.head = nn.Linear(4 * w, c.classes)
 
+    def features(self, x: Tensor) -> Tensor:
+        """f (b, 4w)"""
+        return POOLS[self.config.pool](self.maps(x))
+
     def maps(self, x: Tensor) -> Tensor:
-        """The last maps (b, 4w, h/4, w/4)."""
+        """The last maps (b, 4w, h/4, w/4), for a stem of stride 1."""
         x = channels_last(self.stem(channels_last(x)))
         for stage in self.stages:
             x = stage(x)

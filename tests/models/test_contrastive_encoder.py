@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ def test_every_kind_is_saved_and_becomes_a_classifier(name: str, tmp_path: Path)
     found = again.classifier().eval()
     assert isinstance(found, ResNetCifar)
     close(found.features(x), model.features(x))
+
+
+def test_a_plain_encoder_that_looks_for_the_greatest_values(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    config = replace(TINY, image=(3, 16, 16), block="plain", stride=2, pool="max")
+    model, x = ContrastiveEncoder(config).eval(), torch.randn(3, 3, 16, 16)
+    model.save_pretrained(tmp_path)
+    again = descend.load(tmp_path)
+    assert isinstance(again, ContrastiveEncoder)
+    close(again.classifier().eval().features(x), model.features(x))
+    close(model.features(x), model.encoder.maps(x).amax((2, 3)))
 
 
 @pytest.mark.system("pirl")

@@ -292,6 +292,17 @@ def test_it_overfits_a_batch() -> None:
     assert loss < 0.05
 
 
+@pytest.mark.parametrize("block", ["plain", "preactivation"])
+def test_a_stem_of_stride_two_and_the_greatest_value_of_each_map(block: str) -> None:
+    torch.manual_seed(0)
+    config = ResNetCifarConfig(image=(1, 8, 8), classes=4, layers=8, width=4, block=block, stride=2, pool="max")
+    model, x = ResNetCifar(config).eval(), torch.randn(3, 1, 8, 8)
+    with torch.no_grad():
+        assert model.maps(x).shape == (3, 16, 1, 1) == model.maps(x[..., :7, :7]).shape
+        wide = torch.cat([x, x], dim=3)
+        close(model.features(wide), model.maps(wide).flatten(2).max(2).values)
+
+
 def test_mistakes() -> None:
     with pytest.raises(ValueError, match="21 layers are not 6n \\+ 2; the nearest is 20"):
         ResNetCifarConfig(layers=21)

@@ -1,0 +1,1 @@
+"""What detectors minimise: a criterion takes what a model found and the true objects."""

@@ -1,0 +1,1 @@
+"""Layers of detectors: blocks, necks and heads."""
