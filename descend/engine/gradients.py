@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from descend.contracts import JointMove, Loss, Move, as_loss
+from descend.contracts import EVERY, JointMove, Loss, Move, as_loss
 from descend.engine.distributed import Replica
 from descend.engine.hardware import widen
 
@@ -86,7 +86,8 @@ def _weigh(move: Move | JointMove, weight: dict[str, float], equal: float, autoc
         found = move.value()
     if equal == 1 and not weight:
         return found
-    terms = {name: m * weight.get(name, equal) for name, m in found.terms.items()}
+    other = weight.get(EVERY, equal)
+    terms = {name: m * weight.get(name, other) for name, m in found.terms.items()}
     return Loss(terms, {name: value * equal for name, value in found.told.items()})
 
 

@@ -2,7 +2,8 @@
 
     open_run("runs/digits")             ImageClassifier     .classify(images)
     open_run("runs/scenes")             Segmenter           .segment(images)
-    open_run("runs/boxes")              Detector            .detect(images)
+    open_run("runs/yolo-scenes")        Detector            .detect(images)
+    open_run("runs/localise-scenes")    SingleObjectDetector  .detect(images)
     open_run("runs/opinions")           SentenceClassifier  .classify(texts)
     open_run("runs/bert-tag")           Tagger              .tag(texts)
     open_run("runs/bert-pydoc")         BlankFiller         .fill_text("the [MASK] statement")
@@ -10,6 +11,7 @@
     open_run("runs/table")              TablePredictor      .predict_table("new.csv")
     open_run("runs/gpt2-pydoc")         Writer              .write(prompt, tokens, sampler), .search(prompt, ..)
     open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes)
+    open_run("runs/act-pick-place")     ArmPlayer           .plan(seen, chance), .play(episodes, instruction=..)
     open_run("runs/gan-mixture")        Sampler             .sample(count)
     open_run("runs/pix2pix-scenes")     Translator          .translate(images)
     Encoder.open("runs/digits")         Encoder             .encode_images(images), .encode_texts(texts)
@@ -27,6 +29,7 @@ from descend.errors import Mistake
 from descend.inference.trained import Trained, load_trained
 
 if TYPE_CHECKING:
+    from descend.inference.arm_player import ArmPlayer
     from descend.inference.blank_filler import BlankFiller
     from descend.inference.detector import Detector
     from descend.inference.image_classifier import ImageClassifier
@@ -34,15 +37,16 @@ if TYPE_CHECKING:
     from descend.inference.player import Player
     from descend.inference.sampler import Sampler
     from descend.inference.segmenter import Segmenter
+    from descend.inference.single_object_detector import SingleObjectDetector
     from descend.inference.table_predictor import TablePredictor
     from descend.inference.tagger import Tagger
     from descend.inference.text_classifier import SentenceClassifier
     from descend.inference.translator import Translator
     from descend.inference.writer import Writer
 
-    ImageAnswerer = ImageClassifier | Segmenter | Detector
+    ImageAnswerer = ImageClassifier | Segmenter | SingleObjectDetector | Detector
     TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
-    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | Sampler | Translator
+    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | ArmPlayer | Sampler | Translator
 
 EMBEDDING = (
     "ContrastiveEncoder", "PredictiveEncoder", "SimSiamEncoder", "JigsawEncoder", "IJepa", "ViTMAE",
@@ -57,22 +61,20 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
     Args:
         run: a run's folder, or a public model folder.
         checkpoint: best, last or a step.
-        labels: for a CLIP: the classes to choose from.
+        labels: for a CLIP: the classes to choose from; for an open-vocabulary detector: what to look for.
     """
-    from descend.contracts import Generates
+    from descend.contracts import Detects, Generates, PlansActions
     from descend.data.images.labelled import PREPROCESSOR
     from descend.data.tables.columns import FILE as COLUMNS
     from descend.inference import (
-        blank_filler,
+        arm_player,
+        detector,
         encoder,
-        nearest_words,
+        open_vocabulary,
         player,
         sampler,
         table_predictor,
-        tagger,
-        text_classifier,
         translator,
-        writer,
     )
     from descend.inference.image_classifier import choose_among
     from descend.models.clip import Joint
@@ -80,8 +82,14 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
     trained = load_trained(run, checkpoint)
     if isinstance(trained.model, Joint):
         return choose_among(trained, labels)
+    if open_vocabulary.finds_by_text(trained):
+        return open_vocabulary.look_for(trained, labels)
     if labels:
-        raise Mistake(f"--labels are for a CLIP, but {run} holds a {trained.kind}, which has its own")
+        raise Mistake(f"--labels are for a CLIP or an OWL, but {run} holds a {trained.kind}, which has its own")
+    if isinstance(trained.model, Detects):
+        return detector.Detector.read(trained)
+    if isinstance(trained.model, PlansActions):
+        return arm_player.ArmPlayer.read(trained, run)
     if isinstance(trained.model, Generates):
         return sampler.Sampler.read(trained)
     if isinstance(trained.model, translator.TranslatesImages):
@@ -90,6 +98,19 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         return table_predictor.TablePredictor.read(trained)
     if (trained.folder / PREPROCESSOR).exists():
         return open_image_answerer(trained)
+    if (answerer := open_text_answerer(trained)) is not None:
+        return answerer
+    if player.plays(trained):
+        return player.Player.read(trained, run)
+    if encoder.encodes_texts(trained) or encoder.encodes_images(trained):
+        raise Mistake(f"{run} holds a {trained.kind}, which gives vectors; use: descend embed {run}")
+    raise Mistake(f"{run} holds a {trained.kind}; no verb supports that kind of model yet")
+
+
+def open_text_answerer(trained: Trained) -> TextAnswerer | Writer | None:
+    """By what the model was made for; None: not for texts."""
+    from descend.inference import blank_filler, nearest_words, tagger, text_classifier, writer
+
     if text_classifier.classifies_texts(trained):
         return text_classifier.open_sentence_classifier(trained)
     if tagger.tags_words(trained):
@@ -100,11 +121,7 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         return nearest_words.NearestWords.read(trained)
     if writer.writes(trained):
         return writer.Writer.read(trained)
-    if player.plays(trained):
-        return player.Player.read(trained, run)
-    if encoder.encodes_texts(trained) or encoder.encodes_images(trained):
-        raise Mistake(f"{run} holds a {trained.kind}, which gives vectors; use: descend embed {run}")
-    raise Mistake(f"{run} holds a {trained.kind}; no verb supports that kind of model yet")
+    return None
 
 
 def open_image_answerer(trained: Trained) -> ImageAnswerer:
@@ -113,10 +130,10 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
     from torch import Tensor
 
     from descend.data.images.labelled import PREPROCESSOR
-    from descend.inference.detector import Detector
     from descend.inference.image_classifier import ImageClassifier
     from descend.inference.images import ImageModel
     from descend.inference.segmenter import Segmenter
+    from descend.inference.single_object_detector import SingleObjectDetector
     from descend.models.localiser import Located
 
     if trained.kind in EMBEDDING:
@@ -132,7 +149,7 @@ def open_image_answerer(trained: Trained) -> ImageAnswerer:
             f"{trained.folder / PREPROCESSOR} says that images are {size}, which the model cannot take: {said}"
         ) from None
     if isinstance(found, Located):
-        return Detector(images, images.name_classes(found.logits.shape[1]))
+        return SingleObjectDetector(images, images.name_classes(found.logits.shape[1]))
     if isinstance(found, Tensor) and found.dim() in (2, 4):
         answerer = ImageClassifier if found.dim() == 2 else Segmenter
         return answerer(images, images.name_classes(found.shape[1]))

@@ -1,6 +1,6 @@
 """What a model answers: the classes of each input by probability, the most likely first; and how often it is right.
 
-as_json(top)    for programs          as_row()    the input's own columns, the prediction and its probability
+as_json(top)    for programs          as_rows()   the input's own columns, the prediction and its probability
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class Answered(Protocol):
 
     def as_json(self, top: int) -> dict[str, Any]: ...
 
-    def as_row(self) -> dict[str, Any]: ...
+    def as_rows(self) -> list[dict[str, Any]]:
+        """One, or one for each thing that was found."""
+        ...
 
     def compare(self) -> list[tuple[str | float, str | float]]:
         """(predicted, true) of what can be compared; nothing where the truth is not told."""
@@ -52,11 +54,11 @@ class Answer:
         found: dict[str, Any] = {"input": self.input, "answers": answers}
         return found | ({"box": list(self.box)} if self.box else {}) | ({"truth": self.truth} if self.truth else {})
 
-    def as_row(self) -> dict[str, Any]:
+    def as_rows(self) -> list[dict[str, Any]]:
         """The record, the most likely class and its probability, and the box."""
         (label, p), *_ = self.classes or (("", 0.0),)
         box = dict(zip(SIDES, self.box, strict=False))
-        return {**(self.record or {"input": self.input}), "prediction": label, self.measure: p, **box}
+        return [{**(self.record or {"input": self.input}), "prediction": label, self.measure: p, **box}]
 
     def compare(self) -> list[tuple[str | float, str | float]]:
         return [(self.classes[0][0], self.truth)] if self.truth else []

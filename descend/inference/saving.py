@@ -30,7 +30,7 @@ def check_out(path: Path, replace: bool, kinds: Sequence[str] = KINDS) -> None:
 
 def write_answers(path: Path, answers: Sequence[Answered]) -> None:
     """One line for each answer: the record's own columns, the prediction and its probability."""
-    rows = [answer.as_row() for answer in answers]
+    rows = [row for answer in answers for row in answer.as_rows()]
     write_text(path, format_jsonl(rows) if path.suffix == ".jsonl" else format_csv(rows, path.suffix))
 
 

@@ -43,10 +43,10 @@ class TableAnswer:
         sure = {} if self.probability is None else {"probability": self.probability}
         return {"line": self.line, self.target: self.prediction, **sure}
 
-    def as_row(self) -> dict[str, Any]:
+    def as_rows(self) -> list[dict[str, Any]]:
         """The record as it was, and the answer."""
         sure = {} if self.probability is None else {"probability": self.probability}
-        return {**self.record, "prediction": self.prediction, **sure}
+        return [{**self.record, "prediction": self.prediction, **sure}]
 
     def compare(self) -> list[tuple[str | float, str | float]]:
         return [] if self.truth is None else [(self.prediction, self.truth)]

@@ -39,10 +39,10 @@ class TagAnswer:
         tags = [{"word": word, "tag": tag, "probability": p} for word, tag, p in self.words]
         return {"input": self.input, "tags": tags} | ({"truth": list(self.truth)} if self.truth else {})
 
-    def as_row(self) -> dict[str, Any]:
+    def as_rows(self) -> list[dict[str, Any]]:
         """The text, its words, and their tags in the same order."""
         words, tags = [word for word, _, _ in self.words], [tag for _, tag, _ in self.words]
-        return {"text": self.input, "words": " ".join(words), "prediction": " ".join(tags)}
+        return [{"text": self.input, "words": " ".join(words), "prediction": " ".join(tags)}]
 
     def compare(self) -> list[tuple[str | float, str | float]]:
         return list(zip((tag for _, tag, _ in self.words), self.truth, strict=True)) if self.truth else []

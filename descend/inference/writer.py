@@ -49,9 +49,9 @@ class Written:
     def as_json(self, top: int) -> dict[str, Any]:
         return {"input": self.input, "text": self.text}
 
-    def as_row(self) -> dict[str, Any]:
+    def as_rows(self) -> list[dict[str, Any]]:
         """The record and the answer."""
-        return {**self.record, "prediction": self.text}
+        return [{**self.record, "prediction": self.text}]
 
     def compare(self) -> list[tuple[str | float, str | float]]:
         """A text is not right or wrong: `descend evaluate` measures how near it is."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import tyro
 
-from descend.contracts import Batch, Task
+from descend.contracts import Batch, Exhibit, Task
 from descend.data.streams.shards import process
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
@@ -23,6 +23,8 @@ class Judged(NamedTuple):
 
     task: Task
     batches: Iterable[Batch]
+    exhibits: Callable[[], list[Exhibit]] | None = None
+    """What there is to look at, where it is more than scores."""
 
 
 @dataclass(frozen=True)

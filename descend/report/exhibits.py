@@ -10,6 +10,7 @@ import numpy as np
 from descend.report.attention import draw_heads, shade_tokens
 from descend.report.calibration import draw_reliability
 from descend.report.field import draw_plane
+from descend.report.film import draw_film
 from descend.report.overlay import draw_masks
 from descend.report.plane import draw_fit, draw_regions
 from descend.report.words import draw_words
@@ -51,15 +52,17 @@ def print_text(content: Any) -> Html:
 
 
 def draw_confusion(content: dict[str, Any]) -> Html:
-    """{"labels", "counts"}: rows are the truth, columns the answer; shaded by the share of the row."""
+    """{"labels", "counts"}: rows are the truth, columns the answer; shaded by the share of the row. "columns" are the
+    names of the answers, where they are other ones."""
     counts = np.asarray(content["counts"])
     labels = [str(name) for name in content["labels"]]
+    columns = [str(name) for name in content.get("columns", labels)]
     if counts.shape != (len(labels), len(labels)):
         raise ValueError(f"{len(labels)} labels for counts of shape {counts.shape}")
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     right, total = int(np.trace(counts)), int(counts.sum())
     said = make_note(f"{right:,} of {total:,} correct ({right / max(total, 1):.2%})")
-    return join([said, draw_heatmap(counts, Names(labels, labels, "true", "predicted"), share)])
+    return join([said, draw_heatmap(counts, Names(labels, columns, "true", "predicted"), share)])
 
 
 def draw_points(content: dict[str, Any]) -> Html:
@@ -88,14 +91,15 @@ def draw_curve(content: dict[str, Any]) -> Html:
 
 
 def draw_images(content: dict[str, Any]) -> Html:
-    """{"images": (n, h, w) or (n, h, w, 3) of 0..1, "captions": [...]}: a grid."""
+    """{"images": (n, h, w) or (n, h, w, 3) of 0..1, "captions": [...]}: a grid; "side": how wide an image is shown."""
     pixels = np.asarray(content["images"], dtype=float)
     if pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[-1] != 3):
         raise ValueError(f"images have shape (n, h, w) or (n, h, w, 3), not {pixels.shape}")
     captions = content.get("captions") or [""] * len(pixels)
     if len(captions) != len(pixels):
         raise ValueError(f"{len(captions)} captions for {len(pixels)} images")
-    return make_images([encode_image(image) for image in pixels], captions, image_side(pixels.shape[2]))
+    side = int(content.get("side", image_side(pixels.shape[2])))
+    return make_images([encode_image(image) for image in pixels], captions, side)
 
 
 def image_side(width: int) -> int:
@@ -139,6 +143,7 @@ KINDS: dict[str, Callable[[Any], Html]] = {
     "curve": draw_curve,
     "images": draw_images,
     "sheet": draw_sheet,
+    "film": draw_film,
     "heatmap": draw_matrix,
     "table": draw_table,
     "regions": draw_regions,

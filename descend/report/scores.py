@@ -9,6 +9,8 @@ from descend.web.markup import Html
 from descend.web.parts import make_card, make_table
 
 WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID"}
+WORDS |= {"map50": "mAP at IoU 0.5", "map75": "mAP at IoU 0.75", "ar": "AR"}
+WORDS |= {f"ar{k}": f"AR with {k} per image" for k in (1, 10, 100)}
 WORDS |= {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "d": "discriminator", "g": "generator"}
 IN_UNITS = ("mae", "rmse")  # scores in the unit of what is predicted
 LEADING = ("accuracy", "r2", "mean_iou", "perplexity")  # what people ask for where the loss is watched
@@ -21,6 +23,8 @@ MEANING = {
     "r2": "share of the variance explained: 1 is perfect, 0 is what predicting the mean gets",
     "perplexity": "exp(loss): as uncertain as between this many equally likely tokens",
     "mean_iou": "overlap of predicted and true regions (intersection over union), averaged over the classes",
+    "map": "average precision of a class, the mean over classes and over IoU 0.5, 0.55, .., 0.95 (COCO)",
+    "map50": "the same for boxes that overlap by half",
     "iou": "overlap of predicted and true box (intersection over union)",
     "bleu": "overlap of n-grams with the reference translations, 0 to 100",
     "exact": "share of the answers that are right from beginning to end",

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from descend.contracts import Batch, Move, Task
 from descend.losses.classification import cross_entropy
 from descend.losses.regression import smooth_l1
-from descend.metrics.boxes import box_iou
 from descend.metrics.classification import correct
+from descend.ops.boxes import box_iou
 
 BETA = 0.1  # a tenth of the image: larger errors pull no harder
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from descend.contracts import Exhibit
 from descend.data.images.labelled import Preprocessing, Splits
-from descend.metrics.boxes import box_iou
+from descend.ops.boxes import box_iou
 from descend.views.pixels import channels_last
 
 SHOWN = 12  # images in the report

@@ -13,11 +13,11 @@ from torch import Tensor
 from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
 from descend.inference import open_run
-from descend.inference.detector import Detector
 from descend.inference.image_classifier import ImageClassifier
 from descend.inference.images import ImageModel
 from descend.inference.inputs import list_images
 from descend.inference.segmenter import Segmenter
+from descend.inference.single_object_detector import SingleObjectDetector
 from descend.inference.trained import BATCH, load_trained
 from descend.models import load
 from descend.models.lenet import LeNet, LeNetConfig
@@ -90,7 +90,7 @@ def test_a_detector_gives_class_and_box(tmp_path: Path) -> None:
     torch.manual_seed(2)
     folder = saved(Localiser(LocaliserConfig(image=(3, 16, 16), classes=3, widths=(4, 6))), tmp_path / "where")
     answerer, x = open_run(folder), pixels(2)
-    assert isinstance(answerer, Detector)
+    assert isinstance(answerer, SingleObjectDetector)
     located = load(folder)((x - MEAN) / STD)
     for i, answer in enumerate(answerer.detect(x)):
         close(torch.tensor(answer.box), located.box[i].detach())

@@ -12,11 +12,11 @@ import torch
 from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
 from descend.inference import open_run
-from descend.inference.detector import Detector
 from descend.inference.image_classifier import ImageClassifier
 from descend.inference.player import Player
 from descend.inference.sampler import Sampler
 from descend.inference.segmenter import Segmenter
+from descend.inference.single_object_detector import SingleObjectDetector
 from descend.inference.table_predictor import TablePredictor
 from descend.inference.trained import load_trained
 from descend.inference.writer import Writer
@@ -57,7 +57,7 @@ def test_image_models_are_told_apart_by_what_they_make_of_an_image(tmp_path: Pat
     models = {
         ImageClassifier: LeNet(LeNetConfig(image=(3, 16, 16), classes=3, kernel=3)),
         Segmenter: UNet(UNetConfig(channels=3, classes=3, width=4, depth=2, padding=1)),
-        Detector: Localiser(LocaliserConfig(image=(3, 16, 16), classes=3, widths=(4, 6))),
+        SingleObjectDetector: Localiser(LocaliserConfig(image=(3, 16, 16), classes=3, widths=(4, 6))),
     }
     for answerer, model in models.items():
         folder = tmp_path / answerer.__name__

@@ -42,9 +42,11 @@ from descend.tasks import (
 from descend.tasks import word_vectors as words
 from tests.tasks import (
     adversarial_cases,
+    detection_cases,
     diffusion_cases,
     energy_cases,
     flow_cases,
+    imitation_cases,
     latent_cases,
     ldm_cases,
     self_supervised_cases,
@@ -55,7 +57,7 @@ RANDOM = {
     "ClassifyMixed": "each micro-batch is mixed with itself, in proportions drawn anew",
     "ScheduledSampling": "which words are the model's own is drawn anew for each micro-batch",
 }
-ABSTRACT = {"EnergyTask", "FromLosses", "JointEmbedding", "Representation"}
+ABSTRACT = {"EnergyTask", "FromLosses", "Imitation", "JointEmbedding", "Representation"}
 ONE_PROCESS = {
     "TruncatedLanguage": "the state of each track lives in one process",
     "EstimatedLikelihood": "its trace is a reverse pass inside of the forward pass, which is refused in shards",
@@ -194,8 +196,10 @@ def vectors(kind: Callable[..., Task], model: type[nn.Module], batch: Batch) -> 
 
 CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     **adversarial_cases.CASES,
+    **detection_cases.CASES,
     **diffusion_cases.CASES,
     **energy_cases.CASES,
+    **imitation_cases.CASES,
     **latent_cases.CASES,
     **ldm_cases.CASES,
     "BalancedLanguage": balanced_language,
