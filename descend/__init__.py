@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from descend.models import load
+    from descend.verbs.act import act
+    from descend.verbs.convert import convert
     from descend.verbs.coverage import coverage
     from descend.verbs.decode import decode
     from descend.verbs.doctor import doctor
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from descend.verbs.runs import runs
     from descend.verbs.sample import sample
     from descend.verbs.trace import trace
+    from descend.verbs.track import track
     from descend.verbs.train import train
     from descend.verbs.tune import tune
 
 __all__ = [
+    "act",
+    "convert",
     "coverage",
     "decode",
     "doctor",
@@ -58,6 +63,7 @@ __all__ = [
     "runs",
     "sample",
     "trace",
+    "track",
     "train",
     "tune",
 ]

@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from descend import recipes
 from descend.kinds.recipe import Recipe
+from descend.report.sheet import check_png
+from descend.report.training_sheet import write_sheet
 from descend.verbs.advice import advise, format_duration
 from descend.verbs.asked import find_recipe, read_asked
 from descend.verbs.measure import measure
 
-HELP = """usage: descend plan RECIPE [--flags] [--json]
+HELP = """usage: descend plan RECIPE [--flags] [--json] [--sheet FILE.png]
 
 Read the data, take a few steps, and predict time and memory. The flags are those of `descend train`.
+Of a detector, --sheet draws the first training images with their boxes, as the model will see them.
 
 examples
   descend plan gpt2-pydoc
   descend plan gpt2-pydoc --data.path book.txt --model.width 512 --json
+  descend plan yolo-scenes --data.path coco/ --sheet first.png
 """
 
 
@@ -57,6 +62,8 @@ class PlanFlags:
     recipe: Annotated[Any, tyro.conf.arg(name="")]
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON."""
+    sheet: str = ""
+    """A .png file to draw training images with their boxes to."""
 
 
 def main(args: list[str]) -> None:
@@ -65,6 +72,9 @@ def main(args: list[str]) -> None:
         print(HELP, end="")
         return
     question = read_asked(PlanFlags, recipes.get(args[0]), args[1:], f"descend plan {args[0]}")
+    if question.sheet:
+        check_png(Path(question.sheet), "--sheet")
+        write_sheet(question.recipe, Path(question.sheet), "--sheet")
     found = plan(question.recipe)
     if question.json:
         print(json.dumps(found, indent=2))
@@ -81,3 +91,5 @@ def main(args: list[str]) -> None:
     print(f"{'total':22} {format_duration(found['total_seconds'])} for {found['steps']:,} steps")
     for line in found["advice"]:
         print(f"{'shorter':22} {line}")
+    if question.sheet:
+        print(f"{'sheet':22} {question.sheet}")

@@ -11,27 +11,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from descend.errors import Mistake
 from descend.inference import open_run
 from descend.inference.answers import SIDES, Answered, find_strange, score_answers
-from descend.inference.detector import Detector
+from descend.inference.arm_player import ArmPlayer
+from descend.inference.detector import LEAST, Detector
 from descend.inference.image_classifier import ImageClassifier
 from descend.inference.inputs import PlainText, describe_reading, list_images
 from descend.inference.player import Player
 from descend.inference.sampler import Sampler
 from descend.inference.saving import check_out, format_csv, write_answers
 from descend.inference.segmenter import Segmenter
+from descend.inference.single_object_detector import SingleObjectDetector
 from descend.inference.table_predictor import TablePredictor
 from descend.inference.tagger import Tagger
 from descend.inference.text_classifier import SentenceClassifier
 from descend.inference.translator import Translator
 from descend.inference.writer import Writer
 from descend.own_code import use_code
+from descend.verbs.objects import check_detection_out, show_objects, write_detections
 from descend.verbs.table import format_table
 
 if TYPE_CHECKING:
     from descend.inference import Answerer
 
 BAR = 30  # characters of a bar at 100%
-LABELLED = (SentenceClassifier, Tagger, TablePredictor, ImageClassifier, Detector)  # what has classes of its own
-OTHER = {Writer: "generate", Player: "evaluate", Sampler: "sample", Translator: "edit"}
+LABELLED = (SentenceClassifier, Tagger, TablePredictor, ImageClassifier, SingleObjectDetector, Detector)
+"""What has classes of its own."""
+DRAWN = (ImageClassifier, Segmenter, SingleObjectDetector, Detector)
+"""What takes images."""
+OTHER = {Writer: "generate", Player: "evaluate", ArmPlayer: "act", Sampler: "sample", Translator: "edit"}
 """The verb for what classifies nothing."""
 
 
@@ -45,6 +51,7 @@ def predict(
     out: str | Path = "",
     replace: bool = False,
     text: bool = False,
+    threshold: float = LEAST,
 ) -> list[dict[str, Any]]:
     """Ask a trained model about images, texts or tables.
 
@@ -54,22 +61,39 @@ def predict(
             sources to be answered; files: .csv, .tsv and .jsonl by the columns of the training data, any other file
             with a text on each line. A name that exists as a file is that file.
         top: how many classes or words to return, the most likely first.
-        heat: a PNG to write: each image beside where the model looked, or with its mask or box laid over it.
-        labels: for a CLIP: the classes to choose from.
+        heat: a PNG to write: each image beside where the model looked, or with its mask or boxes laid over it; of a
+            detector also a folder, for a file of each image.
+        labels: for a CLIP: the classes to choose from; for an open-vocabulary detector: what to look for.
         checkpoint: best, last or a step.
-        out: a .csv, .tsv or .jsonl file to write: the input's columns, the prediction and its probability.
+        out: a .csv, .tsv or .jsonl file to write: the input's columns, the prediction and its probability; of a
+            detector also a .json file of COCO results, or a folder of YOLO's .txt files.
         replace: write `out` anew where it exists.
         text: the inputs are texts, even where there are files of these names.
+        threshold: of a detector: the score below which an object is left out.
 
     Returns:
         {"input", "answers": [{"label", "probability"}, ..]} of each image or text, with "box" (x0, y0, x1, y1 as shares
         of the image) where the model finds one and "truth" where the file has the label; "cosine" instead of
         "probability" for the neighbours of a word; of a tagger {"input", "tags": [{"word", "tag", "probability"}, ..]};
-        of a model that answers sources {"input", "text"}; of a table {"line", target, "probability"} of each record.
+        of a model that answers sources {"input", "text"}; of a table {"line", target, "probability"} of each record;
+        of a detector {"input", "width", "height", "objects": [{"label", "score", "box"}, ..]}, boxes in pixels.
     """
     if top < 1:
         raise Mistake(f"--top {top}: at least 1")
-    return [answer.as_json(top) for answer in ask(run, inputs, heat, labels, checkpoint, out, replace, text).answers]
+    wanted = Wanted(str(heat), tuple(labels), checkpoint, str(out), replace, text, threshold)
+    return [answer.as_json(top) for answer in ask(run, inputs, wanted).answers]
+
+
+class Wanted(NamedTuple):
+    """How a model is to be asked: see `predict`."""
+
+    heat: str
+    labels: tuple[str, ...]
+    checkpoint: str | int
+    out: str
+    replace: bool
+    text: bool
+    threshold: float
 
 
 class Asked(NamedTuple):
@@ -82,34 +106,30 @@ class Asked(NamedTuple):
     """How right the answers are, where the inputs tell the truth."""
 
 
-def ask(
-    run: str | Path,
-    inputs: Sequence[str | Path],
-    heat: str | Path,
-    labels: Sequence[str],
-    checkpoint: str | int,
-    out: str | Path,
-    replace: bool,
-    text: bool,
-) -> Asked:
+def ask(run: str | Path, inputs: Sequence[str | Path], wanted: Wanted) -> Asked:
     """Open the run, let it answer, and write the files that are asked for."""
+    heat, labels, checkpoint, out, replace, text, threshold = wanted
     answerer = open_run(run, checkpoint, labels)
+    if isinstance(answerer, Detector):
+        answerer = answerer.above(threshold)
     given: list[str] = [PlainText(i) if text else str(i) for i in inputs]
     check_answerer(run, answerer, given, heat, text)
-    assert not isinstance(answerer, Player | Sampler | Translator)
+    assert not isinstance(answerer, Player | ArmPlayer | Sampler | Translator)
     if out:
-        check_out(Path(out), replace)
+        (check_detection_out if isinstance(answerer, Detector) else check_out)(Path(out), replace)
     if heat:
         from descend.report.predictions import draw_predictions
         from descend.report.sheet import check_png, write_png
 
         check_png(Path(heat), "--heat")
     found = answerer.predict(given)
-    if heat and isinstance(answerer, ImageClassifier | Segmenter | Detector):
+    if heat and isinstance(answerer, DRAWN):
         write_png(Path(heat), draw_predictions(answerer, list_images(given)), "--heat")
-    if out:
+    if out and isinstance(answerer, Detector):
+        write_detections(Path(out), found, answerer.labels)
+    elif out:
         write_answers(Path(out), found)
-    texts = not isinstance(answerer, TablePredictor | ImageClassifier | Segmenter | Detector)
+    texts = not isinstance(answerer, (TablePredictor, *DRAWN))
     notes = describe_reading(given) if texts else []
     known = answerer.labels if isinstance(answerer, LABELLED) else ()
     if strange := find_strange(found, known):
@@ -119,7 +139,9 @@ def ask(
 
 def check_answerer(run: str | Path, answerer: Answerer, given: list[str], heat: str | Path, text: bool) -> None:
     """Refuse what does not fit the kind of model."""
-    if isinstance(answerer, Player | Sampler | Translator) or (isinstance(answerer, Writer) and answerer.continues):
+    if isinstance(answerer, Player | ArmPlayer | Sampler | Translator) or (
+        isinstance(answerer, Writer) and answerer.continues
+    ):
         verb = OTHER[type(answerer)]
         raise Mistake(f"{run} holds a {answerer.trained.kind}, which is not a classifier; use: descend {verb} {run}")
     if not given:
@@ -185,6 +207,7 @@ def command(
     out: str = "",
     replace: bool = False,
     text: bool = False,
+    threshold: float = LEAST,
     code: str = "",
     json: bool = False,
 ) -> None:
@@ -195,29 +218,29 @@ def command(
         inputs: image files, folders, patterns or lists; texts, words; files of texts (a text on each line, or .csv,
             .tsv, .jsonl by the columns of the training data); or a table.
         top: how many classes or words to show, the most likely first.
-        heat: a PNG to write: where the model looked, the mask of a segmentation model, or the box of a localiser.
-        labels: for a CLIP: the classes to choose from, separated by commas.
+        heat: a PNG to write: where the model looked, the mask of a segmentation model, or the boxes of a detector.
+        labels: what a CLIP chooses from, or an open-vocabulary detector looks for, separated by commas.
         checkpoint: best, last or a step.
-        out: a .csv, .tsv or .jsonl file to write instead: the input's columns, the prediction, its probability.
+        out: a .csv, .tsv or .jsonl file to write instead: the input's columns, the prediction, its probability; of a
+            detector also a .json file of COCO results, or a folder for YOLO's .txt files.
         replace: write --out anew where it exists.
         text: the inputs are texts, even where there are files of these names.
+        threshold: of a detector: the score below which an object is left out.
         code: the file of a recipe or model of your own, where it is not found by its name.
         json: print JSON.
 
     Examples:
-        descend predict runs/demo photo.jpg
         descend predict runs/demo photos/ "more/*.png" --top 3 --heat heat.png
+        descend predict runs/cells blood/ --threshold 0.4 --heat drawn.png --out results.json
         descend predict runs/clip photo.jpg --labels "a red circle, a blue square"
-        descend predict runs/opinions "a moving film" --json
         descend predict runs/opinions reviews.csv --out answers.csv
         descend predict runs/bert-pydoc "the [MASK] statement is used for"
-        descend predict runs/table new.csv > answers.csv
     """
     if top < 1:
         raise Mistake(f"--top {top}: at least 1")
     use_code(code)
     named = [name.strip() for name in labels.split(",") if name.strip()]
-    asked = ask(run, inputs, heat, named, checkpoint, out, replace, text)
+    asked = ask(run, inputs, Wanted(heat, tuple(named), checkpoint, out, replace, text, threshold))
     for note in asked.notes:
         print(note, file=sys.stderr)
     found = [answer.as_json(top) for answer in asked.answers]
@@ -236,5 +259,5 @@ def command(
 
 def show_found(found: list[dict[str, Any]]) -> None:
     """For people, by what kind of answers they are."""
-    kinds = {"tags": show_tags, "answers": show, "text": show_written}
+    kinds = {"tags": show_tags, "answers": show, "text": show_written, "objects": show_objects}
     next((shown for key, shown in kinds.items() if key in found[0]), show_table)(found)

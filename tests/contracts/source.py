@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).parents[2] / "descend"
 
 LEVELS = {
     -2: ("errors",),
-    -1: ("files", "own_code", "ranges", "seeds"),
-    0: ("contracts", "ops", "theory", "native", "web"),
+    -1: ("contracts", "files", "native", "own_code", "ranges", "seeds"),
+    0: ("ops", "theory", "web"),
     1: ("nn", "losses", "metrics", "optim", "text", "weights", "autodiff", "interpret", "sampling"),
     2: ("models", "classic", "data"),
     3: ("tasks", "engine", "views"),

@@ -29,6 +29,8 @@ BOOLEANS = {
     "models/mobilenet_v2.py MobileNetV2Config.fine": LAYOUT,
     "models/resnet.py ResNetConfig.halve_first": LAYOUT,
     "models/resnet.py ResNetConfig.stride_first": LAYOUT,
+    "models/vitdet.py VitDetConfig.absolute": LAYOUT,
+    "models/vitdet.py VitDetConfig.relative": LAYOUT,
     "nn/decoding/cache.py Layer.causal": "what a mask would say, without writing one",
 }
 TWICE = {

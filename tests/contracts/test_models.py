@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,14 @@ import torch
 from torch import Tensor
 
 from descend.models import load, model_class, names
+
+SILENT = {
+    "detr": "decoder.0.attn.v.weight",  # the contents of the queries start at 0
+    "conditional_detr": "decoder.0.attn.[qkv].weight",
+    "deformable_detr": "level",  # queries choose their points by matrices that start at 0
+    "rt_detr": "decoder.locate.*.layers.[01].*",  # corrections of boxes start at 0, by a last layer of zeros
+    "rt_detr_v2": "decoder.locate.*.layers.[01].*",
+}  # parameters that no gradient reaches at the very start, by design
 
 
 def file(name: str) -> ModuleType:
@@ -28,7 +37,14 @@ def tiny_input(name: str) -> tuple[Tensor, ...]:
 
 
 def outputs(result: object) -> list[Tensor]:
-    return [result] if isinstance(result, Tensor) else list(result)  # type: ignore[call-overload]
+    """All tensors of a result; a second stage (`refine`) is asked about the regions that the first has proposed."""
+    if isinstance(result, Tensor):
+        return [result]
+    tensors = [part for part in result if isinstance(part, Tensor)]  # type: ignore[attr-defined]
+    if "refine" in getattr(result, "_fields", ()):
+        owner, place = result.real.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+        tensors += result.refine(result.proposals[owner, place], owner)  # type: ignore[attr-defined]
+    return tensors
 
 
 @pytest.mark.parametrize("name", names())
@@ -39,9 +55,11 @@ def test_forward_and_gradients(name: str) -> None:
     assert all(torch.isfinite(x).all() for x in out)
     torch.stack([(x * torch.linspace(0.5, 1.5, x.numel()).view_as(x)).sum() for x in out]).sum().backward()
     for key, p in model.named_parameters():
+        if not p.requires_grad:  # a constant that published counts include
+            continue
         assert p.grad is not None, f"{key} takes no part in the output"
         assert torch.isfinite(p.grad).all(), f"{key} has a gradient that is not finite"
-        assert p.grad.abs().sum() > 0, f"{key} has no gradient at all"
+        assert p.grad.abs().sum() > 0 or fnmatch(key, SILENT.get(name, "")), f"{key} has no gradient at all"
 
 
 @pytest.mark.parametrize("name", names())
