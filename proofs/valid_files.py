@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from descend.data.detection.source import DetectionSource
 from descend.data.images.captions import Captions
 from descend.data.images.idx import write_idx
 from descend.data.images.labelled import Preprocessing
@@ -150,6 +151,51 @@ def read_plain(path: str, folder: Path) -> object:
     return Text(path, vocab=300, cache=str(folder.parent / "tokens")).open(8)
 
 
+def write_photos(folder: Path, count: int = 6) -> list[tuple[str, int, int]]:
+    """Images of several sizes: name, height, width."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for i in range(count):
+        h, w = 16 + 2 * i, 24 - i
+        Image.fromarray(np.random.default_rng(i).integers(0, 256, (h, w, 3), np.uint8)).save(folder / f"{i}.png")
+        found.append((f"{i}.png", h, w))
+    return found
+
+
+def write_coco_set(folder: Path) -> None:
+    photos = write_photos(folder / "images")
+    images = [{"id": i, "file_name": name, "height": h, "width": w} for i, (name, h, w) in enumerate(photos)]
+    boxes = [{"id": i, "image_id": i, "category_id": 1 + i % 2, "bbox": [1, 2.5, 9, 8], "area": 72} for i in range(6)]
+    boxes[0] |= {"segmentation": [[1, 2, 10, 2, 10, 10]], "iscrowd": 0}
+    values = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]}
+    (folder / "annotations").mkdir()
+    (folder / "annotations" / "train.json").write_text(json.dumps(values))
+
+
+def write_yolo_set(folder: Path) -> None:
+    (folder / "labels").mkdir(parents=True)
+    for i, _ in enumerate(write_photos(folder / "images")):
+        (folder / "labels" / f"{i}.txt").write_text("0 .5 .5 .4 .25\n1 .3 .4 .2 .3\n1 .1 .1 .6 .1 .5 .7\n")
+    (folder / "data.yaml").write_text("path: .\ntrain: images\nnames: {0: a, 1: b}\n")
+
+
+def write_voc_set(folder: Path) -> None:
+    (folder / "Annotations").mkdir(parents=True)
+    for i, (_, h, w) in enumerate(write_photos(folder / "JPEGImages")):
+        box = "<xmin>2</xmin><ymin>3</ymin><xmax>11</xmax><ymax>12.5</ymax>"
+        one = f"<object><name>a</name><difficult>0</difficult><bndbox>{box}</bndbox></object>"
+        size = f"<size><width>{w}</width><height>{h}</height><depth>3</depth></size>"
+        (folder / "Annotations" / f"{i}.xml").write_text(
+            f"<annotation>{size}{one}{one.replace('>a<', '>b<')}</annotation>"
+        )
+    (folder / "ImageSets" / "Main").mkdir(parents=True)
+    (folder / "ImageSets" / "Main" / "train.txt").write_text("0\n1\n2\n3\n4\n5\n")
+
+
+def read_objects(path: str) -> object:
+    return DetectionSource(path, size=32, masks=True).read().train.counts
+
+
 READERS: dict[str, Reader] = {
     "text": Reader(one_file("a.txt", "\n".join(9 * SENTENCES)), lambda f: read_plain(first(f, "a.txt"), f)),
     "documents": Reader(write_documents, lambda f: read_plain(str(f), f)),
@@ -181,4 +227,7 @@ READERS: dict[str, Reader] = {
     "manifest": Reader(write_manifest, lambda f: read_images(first(f, "list.csv"))),
     "captions": Reader(write_captions, lambda f: Captions(first(f, "list.jsonl"), size=8).read()),
     "masks": Reader(write_masks, lambda f: Masks(str(f)).read()),
+    "coco": Reader(write_coco_set, lambda f: read_objects(str(f))),
+    "yolo": Reader(write_yolo_set, lambda f: read_objects(str(f))),
+    "voc": Reader(write_voc_set, lambda f: read_objects(str(f))),
 }

@@ -75,6 +75,8 @@ OF_A_RECIPE: dict[str, Calls] = {
     "edit": lambda tiny: [["edit", tiny.run, show(tiny), "--strength", "0.5", *place(tiny, "edit.png")]],
     "encode": lambda tiny: [["encode", tiny.run, show(tiny), *place(tiny, "codes.safetensors")]],
     "decode": lambda tiny: [["decode", tiny.run, f"{tiny.run}-codes.safetensors", *place(tiny, "decoded.png")]],
+    "track": lambda tiny: [["track", tiny.run, str(Path(show(tiny)).parent), "--json"]],
+    "act": lambda tiny: [["act", tiny.run, "--episodes", "1"]],
     "judge": lambda tiny: [["judge", tiny.run, "--by", tiny.run, "-n", "4"]],
     "doctor": lambda tiny: [["doctor", tiny.run], ["doctor", tiny.run, "--checkpoint", "best", "--json"]],
     "layers": lambda tiny: [["layers", tiny.run]],
@@ -85,7 +87,7 @@ OF_A_RECIPE: dict[str, Calls] = {
     "tune": lambda tiny: [["tune", tiny.name, *tiny.flags, "--trials", "2", "--quiet", "--out", f"{tiny.run}-tune"]],
 }
 ALWAYS = ("train", "resume", "evaluate", "doctor", "runs", "plan", "tune")  # verbs that fit every kind
-OTHERS = ("find", "explain", "lab", "coverage")  # verbs that know no run and no recipe
+OTHERS = ("find", "explain", "lab", "coverage", "convert")  # verbs that know no run and no recipe
 
 
 def place(tiny: Tiny, name: str) -> list[str]:

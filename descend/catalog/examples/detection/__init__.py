@@ -1,0 +1,1 @@
+"""Worked examples of detection, a file for each way to detect."""
