@@ -146,6 +146,9 @@ PROOFS = [
         for name in ("simclr", "moco", "byol", "jepa")
     ),
     *(Proof("yolo-scenes", score, bar, minutes=30) for score, bar in (("map50", 0.97), ("map", 0.80))),
+    *(Proof(f"{name}-scenes", "map50", 0.93) for name in ("yolo-v3", "ssd", "faster-rcnn", "rt-detr")),
+    Proof("yolo-v1-scenes", "map50", 0.80),
+    Proof("detr-scenes", "map50", 0.85),
     Proof("yolo-images", "map50", 0.80, needs="cells", source="abstracts report 0.85 to 0.92 on other splits"),
     Proof("lstm-sentiment", "accuracy", 0.83, needs="opinions", flags=OPINIONS),
     Proof("lstm-translate", "bleu", 5, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
