@@ -82,17 +82,10 @@ class Ahead:
         if not self.workers:
             return self.load(next(self.order))
         if self._batches is None:
-            self._batches = iter(parallel(self.load, self._asked(), self.workers))
+            self._batches = iter(parallel(self.load, ask(self.order, self._states), self.workers))
         batch = receive(next(self._batches))
         self.state = self._states.popleft()
         return batch
-
-    def _asked(self) -> Iterator[Batch]:
-        """What the workers are given, and the state that each batch leaves behind."""
-        while True:
-            batch = next(self.order)
-            self._states.append(self.order.state_dict())
-            yield batch
 
     def state_dict(self) -> dict[str, Any]:
         return self.state if self.workers else self.order.state_dict()
@@ -102,6 +95,18 @@ class Ahead:
         self._states.clear()
         self.order.load_state_dict(state)
         self.state = self.order.state_dict()
+
+
+def ask(order: Stream, states: deque[dict[str, Any]]) -> Iterator[Batch]:
+    """What the workers are given, and the state that each batch leaves behind.
+
+    Not a method: the workers end at once when the last reference to their stream goes, and a generator that held the
+    stream would keep it until the garbage is collected, in an order in which each worker is waited for in vain.
+    """
+    while True:
+        batch = next(order)
+        states.append(order.state_dict())
+        yield batch
 
 
 class Walk:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,21 @@ def test_workers_change_nothing(data: ImageSource) -> None:
     two.load_state_dict(states[0][0])  # and a stream whose workers were far ahead
     assert same(next(two), states[1][1])
     assert two.state_dict() == states[1][0]
+
+
+def test_workers_end_with_their_stream(data: ImageSource) -> None:
+    """Without waiting for a collection of garbage, which would wait seconds for each of them."""
+    walk = stream(data, data.read(), 2)
+    before = set(multiprocessing.active_children())
+    next(walk)
+    theirs = set(multiprocessing.active_children()) - before
+    assert len(theirs) == 2
+    gc.disable()
+    try:
+        del walk
+        assert not theirs & set(multiprocessing.active_children())
+    finally:
+        gc.enable()
 
 
 def test_workers_leave_the_random_state_of_the_step_alone(data: ImageSource) -> None:
