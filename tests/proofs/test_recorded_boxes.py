@@ -10,6 +10,8 @@ RECORDED = [
     pytest.param(
         "detection-walkthroughs", marks=pytest.mark.system("detection-walkthroughs", "yolo-trained", "detr-trained")
     ),
+    pytest.param("yolo-evolution", marks=pytest.mark.system("yolo-evolution", "one-set", "anchors-and-small-objects")),
+    pytest.param("detector-transfer", marks=pytest.mark.system("detection-training-loop", "fine-tuning")),
 ]
 
 
