@@ -10,6 +10,7 @@ from tests.proofs.test_recorded_results import read
 LABS = [
     pytest.param("bimodal-demonstrations", marks=pytest.mark.system("diffusion-policy", "bimodal")),
     pytest.param("control-latency", marks=pytest.mark.system("perception-control-pipeline", "measured")),
+    pytest.param("requests-to-a-policy", marks=pytest.mark.system("vlm-to-policy", "policies")),
 ]
 
 
