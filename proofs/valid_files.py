@@ -23,6 +23,7 @@ from descend.data.text.plain import Text
 from descend.data.text.sentiment import Opinions
 from descend.data.text.tagged import TaggedText
 from descend.data.text.text_to_text import TextPairs
+from proofs import valid_graphs
 
 SENTENCES = [f"the {noun} is {word} ." for noun in ("film", "plot", "cast") for word in ("good", "bad", "dull", "new")]
 
@@ -230,4 +231,5 @@ READERS: dict[str, Reader] = {
     "coco": Reader(write_coco_set, lambda f: read_objects(str(f))),
     "yolo": Reader(write_yolo_set, lambda f: read_objects(str(f))),
     "voc": Reader(write_voc_set, lambda f: read_objects(str(f))),
+    **{name: Reader(*both) for name, both in valid_graphs.VALID.items()},
 }

@@ -1,0 +1,1 @@
+"""Graphs: read, written, checked, made of other things, cut into parts, batched and sampled."""

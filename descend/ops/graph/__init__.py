@@ -1,0 +1,1 @@
+"""Graphs: who is linked with whom, what nodes hear from their neighbours, and what the links alone tell."""
