@@ -11,6 +11,7 @@ from descend.report.attention import draw_heads, shade_tokens
 from descend.report.calibration import draw_reliability
 from descend.report.field import draw_plane
 from descend.report.film import draw_film
+from descend.report.graph import draw_graph, draw_graphs
 from descend.report.overlay import draw_masks
 from descend.report.plane import draw_fit, draw_regions
 from descend.report.words import draw_words
@@ -121,9 +122,11 @@ def draw_sheet(content: dict[str, Any]) -> Html:
 
 
 def draw_matrix(content: dict[str, Any]) -> Html:
-    """{"values": matrix, "rows": names, "columns": names, "row_label", "column_label"}"""
+    """{"values": matrix, "rows": names, "columns": names, "row_label", "column_label"}; "texts": what is printed in the
+    cells instead of the values."""
     labels = str(content.get("row_label", "")), str(content.get("column_label", ""))
-    return draw_heatmap(content["values"], Names(content.get("rows"), content.get("columns"), *labels))
+    names = Names(content.get("rows"), content.get("columns"), *labels)
+    return draw_heatmap(content["values"], names, texts=content.get("texts"))
 
 
 def explain_absence(content: str) -> Html:
@@ -151,6 +154,8 @@ KINDS: dict[str, Callable[[Any], Html]] = {
     "against": draw_fit,
     "reliability": draw_reliability,
     "words": draw_words,
+    "graph": draw_graph,
+    "graphs": draw_graphs,
     "masks": draw_masks,
     "heads": draw_heads,
     "tokens": shade_tokens,

@@ -44,8 +44,8 @@ class Cells:
         return self.left + (j + 0.5) * self.side, self.top + (i + 0.5) * self.side
 
 
-def draw_heatmap(values: Any, names: Names | None = None, shades: Any = None) -> Html:
-    """The matrix with its names; `shades` (0..1) replaces the values as darkness."""
+def draw_heatmap(values: Any, names: Names | None = None, shades: Any = None, texts: Any = None) -> Html:
+    """The matrix with its names; `shades` (0..1) replaces the values as darkness, `texts` what is printed in cells."""
     v, names = np.asarray(values, dtype=float), names or Names()
     if v.ndim != 2 or not v.size:
         raise ValueError(f"a heat map needs a matrix, not shape {v.shape}")
@@ -68,7 +68,7 @@ def draw_heatmap(values: Any, names: Names | None = None, shades: Any = None) ->
         html('<rect class="frame" {}/>', box),
         *draw_names(names, cells),
         html('<text class="name" x="{:.1f}" y="13">{}</text>', left, names.axes()),
-        *(print_values(v, shade, cells) if v.size <= PRINT else []),
+        *print_texts(format_values(v, cells) if texts is None else texts, shade, cells),
     ]
     frame = '<svg class="heat" style="max-width:{:.0f}px" viewBox="0 0 {:.0f} {:.0f}" role="img"{}>{}</svg>'
     height = top + n * side + 4
@@ -105,16 +105,24 @@ def draw_names(names: Names, cells: Cells) -> list[Html]:
     return parts
 
 
-def print_values(v: np.ndarray, shade: np.ndarray, cells: Cells) -> list[Html]:
-    """The values in their cells, where they fit."""
+def format_values(v: np.ndarray, cells: Cells) -> list[list[str]]:
+    """The values as they are printed in their cells, where they fit; a 0 is left out."""
+    if v.size > PRINT:
+        return []
     whole = bool(np.all(v == np.round(v)))
     texts = [[f"{x:.0f}" if whole else f"{x:.2f}".replace("0.", ".") for x in row] for row in v]
     if max(len(t) for row in texts for t in row) * LETTER > cells.side:
         return []
+    return [[text if x else "" for x, text in zip(row, line, strict=True)] for row, line in zip(v, texts, strict=True)]
+
+
+def print_texts(texts: list[list[str]], shade: np.ndarray, cells: Cells) -> list[Html]:
+    """A text in the middle of each cell, light on a dark one."""
     parts = []
-    for i, j in np.ndindex(*v.shape):
-        if v[i, j]:
-            tone = "on" if abs(shade[i, j]) > 0.55 else "in"
-            x, y = cells.middle(i, j)
-            parts.append(html('<text class="{}" x="{:.1f}" y="{:.1f}" dy=".32em">{}</text>', tone, x, y, texts[i][j]))
+    for i, row in enumerate(texts):
+        for j, text in enumerate(row):
+            if text:
+                tone = "on" if abs(shade[i, j]) > 0.55 else "in"
+                x, y = cells.middle(i, j)
+                parts.append(html('<text class="{}" x="{:.1f}" y="{:.1f}" dy=".32em">{}</text>', tone, x, y, text))
     return parts

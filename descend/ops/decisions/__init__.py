@@ -1,0 +1,1 @@
+"""Decisions: processes with finitely many states and actions, what their states are worth, and walks through them."""
