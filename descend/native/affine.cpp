@@ -23,12 +23,6 @@ struct Layer {
   int64_t kept(int64_t n, int64_t size) const { return n * (size + (levels - 1) * rounded(width) + 2 * moved); }
 };
 
-static v8 tanh8(v8 x) {
-  const v8 e = exp(2 * x), far = 1 - 2 / (e + 1), s = x * x;
-  const v8 near = x * (1 + s * (-1.0f / 3 + s * (2.0f / 15 - s * (17.0f / 315))));
-  return s < 0.01f ? near : far;
-}
-
 // w, or w o mask in `room`.
 static const float *weights(const Layer &f, int64_t k, std::vector<float> &room) {
   if (!f.mask[k]) return f.w[k];

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.distributions import Categorical as TorchCategorical
-from torch.distributions import Independent, Normal
+from torch.distributions import Independent, Normal, kl_divergence
 
 from descend.ops.actions import Categorical, Gaussian
 from tests.close import close
@@ -54,3 +55,25 @@ def test_the_generator_is_the_only_chance() -> None:
         torch.manual_seed(2)
         assert torch.equal(pi.sample(generator(5)), first)
         assert not torch.equal(pi.sample(generator(6)), first)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (16, 3), (300, 7)])
+def test_the_first_clock_to_ring_is_a_draw_of_multinomial(shape: tuple[int, int]) -> None:
+    """The same random numbers give the same actions, and leave the generator where it was."""
+    logits = torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+    for seed in range(20):
+        ours, theirs = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed)
+        expected = torch.multinomial(logits.softmax(-1), 1, generator=theirs).squeeze(-1)
+        assert torch.equal(Categorical(logits).sample(ours), expected)
+        assert torch.equal(torch.rand(3, generator=ours), torch.rand(3, generator=theirs))
+
+
+@pytest.mark.system("trpo")
+def test_divergences_are_those_of_torch() -> None:
+    a, b = 2 * torch.randn(2, 6, 4, generator=generator(), dtype=torch.float64)
+    torchs = TorchCategorical(logits=a), TorchCategorical(logits=b)
+    close(Categorical(a).divergence(Categorical(b)), kl_divergence(*torchs))
+    wide = [Independent(Normal(x[:, :2], x[:, 2:].exp()), 1) for x in (a, b)]
+    close(Gaussian(a).divergence(Gaussian(b)), kl_divergence(*wide))
+    for kind in (Categorical, Gaussian):
+        assert kind(a).divergence(kind(a)).abs().max() < 1e-12  # type: ignore[arg-type]

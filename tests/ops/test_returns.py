@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from descend.ops.returns import discounted_returns, gae, td_errors
+from descend.ops.returns import discounted_returns, gae, n_step_advantages, td_errors
 from tests.close import close
 
 GAMMA, LAM = 0.9, 0.8
@@ -83,3 +83,31 @@ def test_nothing_leaks_from_the_next_episode() -> None:
     changed = r["reward"].clone()
     changed[0, 4:] += 100
     assert torch.equal(gae(changed, ended, GAMMA, LAM)[0, :4], before[0, :4])
+
+
+@pytest.mark.system("actor-critic", "n-step", "one-step")
+@pytest.mark.parametrize("n", [1, 2, 5, 12, 50])
+def test_n_steps_are_rewards_and_then_the_critic(n: int) -> None:
+    """Σ_{k<m} γ^k r_{t+k} + γ^m V(after) − V(s_t), m = n or up to an end, of the row, too; no V where it ended."""
+    r = rollout()
+    # Inside an episode the next state's value is the value of the next step.
+    beyond = torch.where(r["ended"][:, :-1], r["next"][:, :-1], r["value"][:, 1:])
+    following = torch.cat([beyond, r["next"][:, -1:]], 1)
+    delta = td_errors(r["reward"], r["value"], following, r["terminated"], GAMMA)
+    expected = torch.zeros_like(delta)
+    for row in range(3):
+        for t in range(12):
+            total, m = 0.0, 0
+            while True:
+                at = t + m
+                total += GAMMA**m * r["reward"][row, at].item()
+                m += 1
+                if r["ended"][row, at] or m == n or at == 11:
+                    break
+            after = 0.0 if r["terminated"][row, at] else following[row, at].item()
+            expected[row, t] = total + GAMMA**m * after - r["value"][row, t]
+    close(n_step_advantages(delta, r["ended"], GAMMA, n), expected)
+    if n == 50:
+        close(n_step_advantages(delta, r["ended"], GAMMA, n), gae(delta, r["ended"], GAMMA, 1.0))
+    if n == 1:
+        close(n_step_advantages(delta, r["ended"], GAMMA, n), delta)
