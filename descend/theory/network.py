@@ -90,12 +90,12 @@ class Network(NamedTuple):
 class Walk(TorchDispatchMode):
     """While it is on: FLOPs by the module that runs, and the field of every image tensor."""
 
-    def __init__(self, inputs: Sequence[Tensor]) -> None:
+    def __init__(self, inputs: Sequence[Any]) -> None:
         super().__init__()
         self.running = [0]  # numbers of the calls that are under way, the innermost last; 0 is outside
         self.flops: Counter[int] = Counter()
         self.seen: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-        for x in inputs:
+        for x in (given for given in inputs if isinstance(given, Tensor)):  # a graph is not one
             self.seen[x] = (Field(), Field()) if x.dim() == 4 and x.is_floating_point() else ""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -160,7 +160,7 @@ class Call(NamedTuple):
     field: str
 
 
-def layers(model: nn.Module, *inputs: Tensor) -> Network:
+def layers(model: nn.Module, *inputs: Any) -> Network:
     """The table of a model on these inputs, in evaluation mode. On the meta device nothing is computed or stored."""
     walk, calls, number = Walk(inputs), list[Call](), itertools.count(1)
 
