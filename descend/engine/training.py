@@ -57,6 +57,7 @@ class Training:
             for name in players:
                 getattr(self.task, name).compile()
         self.optims = {name: parts.optims[name].build(getattr(self.task, name)) for name in players}
+        self.trained = {name: list(self.replicas[name].module.parameters()) for name in players}
         self.base_lr = {name: [g["lr"] for g in opt.param_groups] for name, opt in self.optims.items()}
         self.others = {name: self._others(name) for name in players}
         self.ema = Ema(parts.model, loop.ema) if loop.ema else None
@@ -123,7 +124,7 @@ class Training:
         if not isfinite(found.loss):
             where = self.compute(lambda: locate(self.task, turn[0]))
             raise NotFinite(f"the loss of {player!r} is {found.loss}", where, batches)
-        grads, norm = gradients(self.replicas[player].module.parameters())
+        grads, norm = gradients(self.trained[player])
         length = float(norm)
         if not isfinite(length):
             what = f"the gradient of {player!r} is not finite, though its loss is {found.loss:.4g}"

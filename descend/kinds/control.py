@@ -12,8 +12,17 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from descend.contracts import Batch
-from descend.data.control.environments import TEST, VALID, Arena, Environments, Episodes, Spaces, spaces_of
+from descend.contracts import Batch, Exhibit
+from descend.data.control.environments import (
+    TEST,
+    VALID,
+    Arena,
+    Environments,
+    Episodes,
+    Spaces,
+    repeats_itself,
+    spaces_of,
+)
 from descend.data.control.replay import Explore, Replay, ReplayBuffer
 from descend.data.control.rollouts import Rollouts
 from descend.data.streams.shards import process
@@ -27,10 +36,11 @@ from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.ops.actions import Categorical, Gaussian
 from descend.optim.rules import Adam
 from descend.optim.schedules import Linear
-from descend.ranges import Count, Depth, Range, Share
+from descend.ranges import Count, Depth, Fraction, Range, Whole
 from descend.tasks.dqn import DQN, Hard
+from descend.tasks.playing import Playing
 from descend.tasks.ppo import PPO, Proximal
-from descend.views.control import map_states, show_episodes, view_policy, view_values
+from descend.views.control import map_states, show_episodes, show_lengths, show_policy, view_policy, view_values
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,8 @@ class ReplayMemory:
     """Environments that run side by side; each takes one step for every batch."""
     capacity: Annotated[int, Range(int, least=1, most=10**8)] = 50_000
     """Transitions that the replay buffer holds."""
+    longest: Whole = 0
+    """Steps after which an episode is cut off; 0: the environment's own limit."""
     valid: Count = 20
     """Episodes of an evaluation during training."""
     test: Count = 100
@@ -57,6 +69,8 @@ class Play:
     """Any gymnasium environment with vector observations."""
     length: Annotated[int, Range(int, least=1, most=10**6)] = 128
     """Steps of each environment in a batch; --batch is the number of environments."""
+    longest: Whole = 0
+    """Steps after which an episode is cut off; 0: the environment's own limit."""
     valid: Count = 20
     """Episodes of an evaluation during training."""
     test: Count = 100
@@ -73,7 +87,7 @@ class DeepQ(Recipe):
     schedule: Any = field(default_factory=Linear)
     explore: Explore = field(default_factory=Explore)
     target: Any = field(default_factory=Hard)
-    gamma: Share = 0.99
+    gamma: Fraction = 0.99
     """Discount."""
     package: ClassVar[str] = "gymnasium"
 
@@ -89,8 +103,8 @@ class DeepQ(Recipe):
         rank, world = require_replicas(loop.parallel)
         torch.manual_seed(loop.seed)
         model = QNetwork(replace(self.model, observations=spaces.observations, actions=spaces.actions))
-        task = DQN(model, self.gamma, self.target, Arena(data.env))
-        envs = Environments(data.env, data.copies, loop.seed)
+        task = DQN(model, self.gamma, self.target, Arena(data.env, data.longest).scores)
+        envs = Environments(data.env, data.copies, loop.seed, data.longest)
         stream = Replay(envs, task.values, ReplayBuffer(data.capacity), self.explore, loop.batch)
         return Parts(
             task=task,
@@ -100,8 +114,11 @@ class DeepQ(Recipe):
             optims={"q": self.optim},
             unit="environment steps",
             units_per_batch=data.copies,
-            facts=describe_environment(data.env, spaces) | {"replay capacity": data.capacity},
-            exhibits=lambda: [show_episodes(envs), *map_states(data.env, lambda s: view_values(task.values(s)))],
+            facts=describe_environment(data.env, spaces, data.longest) | {"replay capacity": data.capacity},
+            exhibits=lambda: [
+                *show_training(envs, task),
+                *map_states(data.env, lambda s: view_values(task.values(s))),
+            ],
         )
 
     def test(self) -> Iterable[Batch]:
@@ -131,8 +148,9 @@ class ProximalPolicy(Recipe):
         rank, world = require_replicas(loop.parallel)
         torch.manual_seed(loop.seed)
         model = build_actor_critic(self.model, spaces)
-        task = PPO(model, Categorical if spaces.finite else Gaussian, self.ppo, Arena(data.env), loop.seed)
-        envs = Environments(data.env, loop.batch, loop.seed)
+        arena = Arena(data.env, data.longest)
+        task = PPO(model, Categorical if spaces.finite else Gaussian, self.ppo, arena.scores, loop.seed)
+        envs = Environments(data.env, loop.batch, loop.seed, data.longest)
         stream = Rollouts(envs, task.act, task.look_back, data.length)
         return Parts(
             task=task,
@@ -142,13 +160,18 @@ class ProximalPolicy(Recipe):
             optims={"policy": self.optim},
             unit="environment steps",
             units_per_batch=loop.batch * data.length,
-            facts=describe_environment(data.env, spaces) | {"environments": loop.batch},
-            exhibits=lambda: [show_episodes(envs), *map_states(data.env, lambda s: view_policy(*model(s)))],
+            facts=describe_environment(data.env, spaces, data.longest) | {"environments": loop.batch},
+            exhibits=lambda: [*show_training(envs, task), *map_states(data.env, lambda s: view_policy(*model(s)))],
         )
 
     def test(self) -> Iterable[Batch]:
         """The episodes of the final test."""
         return Episodes(TEST, self.data.test)
+
+
+def show_training(envs: Environments, task: Playing) -> list[Exhibit]:
+    """The episodes while it learned, and films of what was learned."""
+    return [show_episodes(envs), show_lengths(envs), *show_policy(envs.name, task.greedy, envs.longest)]
 
 
 def require_positive(flags: dict[str, int]) -> None:
@@ -174,6 +197,10 @@ def require_replicas(parallel: str) -> tuple[int, int]:
     return rank, world
 
 
-def describe_environment(env: str, spaces: Spaces) -> dict[str, str | int]:
+def describe_environment(env: str, spaces: Spaces, longest: int = 0) -> dict[str, str | int]:
+    """Its sizes, and a word of warning where its episodes are no function of seed and actions."""
     kind = "actions" if spaces.finite else "numbers in an action"
-    return {"environment": env, "numbers seen": spaces.observations, kind: spaces.actions}
+    facts: dict[str, str | int] = {"environment": env, "numbers seen": spaces.observations, kind: spaces.actions}
+    if not repeats_itself(env, longest):
+        facts["not deterministic"] = f"{env} goes its own way from the same seed and actions; a resume will be refused"
+    return facts

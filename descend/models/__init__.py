@@ -11,6 +11,7 @@ from types import ModuleType
 from descend import own_code
 from descend.errors import Mistake, nearest
 from descend.files import field_or, items, read_json
+from descend.weights import stable_baselines
 from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
 from descend.weights.digests import Damaged, verify_model
 from descend.weights.folder import PARTS
@@ -122,11 +123,14 @@ def load(folder: str | Path, checkpoint: str | int = "best", code: str | Path | 
     """The model in a Hugging Face folder or in a run of descend, in evaluation mode.
 
     Args:
-        folder: a model folder (config.json, model.safetensors), or a run's folder.
+        folder: a model folder (config.json, model.safetensors), a run's folder, or a policy that Stable-Baselines3
+            saved (.zip).
         checkpoint: of a run: best, last or a step.
         code: the file or module of a model of your own, where it is not found by its name.
     """
     own_code.use_code(code)
+    if is_policy_file(folder):
+        return load_policy(Path(folder))
     for _ in range(PRUNED):
         found = model_folder(folder, checkpoint)
         try:
@@ -139,6 +143,19 @@ def load(folder: str | Path, checkpoint: str | int = "best", code: str | Path | 
             if found.is_dir():
                 raise
     raise Mistake(f"{folder}: its checkpoints change too quickly; try again")
+
+
+def is_policy_file(path: str | Path) -> bool:
+    """Whether it is a policy of Stable-Baselines3: a file, where everything else is a folder."""
+    return Path(path).suffix == ".zip" and not Path(path).is_dir()
+
+
+def load_policy(path: Path) -> Pretrained:
+    """The policy of a .zip that Stable-Baselines3 saved."""
+    found = stable_baselines.read_policy(path)
+    model = model_class(found.family)(config_class(found.family)(**found.sizes))
+    model.load_state_dict(found.tensors)
+    return model.eval()
 
 
 def name_way_out(found: Path) -> str:

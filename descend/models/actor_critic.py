@@ -11,12 +11,15 @@ policy is close to uniform and the first data do not depend on accidents of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from descend.native.proximal import TowerLayers
 from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -46,6 +49,10 @@ class Tower(nn.Module):
             x = layer(x).tanh()
         return self.out(x)
 
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """W and b of each layer, the head last."""
+        return [(layer.weight, layer.bias) for layer in (*self.hidden, self.out)]
+
 
 class ActorCritic(Pretrained):
     """observation (.., o) -> logits (.., actions) and V (..)"""
@@ -60,6 +67,31 @@ class ActorCritic(Pretrained):
 
     def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         return self.actor(observation), self.critic(observation).squeeze(-1)
+
+    def layers(self) -> TowerLayers:
+        """Its two networks."""
+        return TowerLayers(self.actor.layers(), self.critic.layers())
+
+    def actor_now(self) -> Callable[[Tensor], Tensor]:
+        """observation -> logits, with the weights as they are, for the many small questions of a rollout."""
+        return act_by(self.actor.layers())
+
+    def split(self) -> tuple[nn.Module, nn.Module]:
+        """observation -> logits, and observation -> V (.., 1): the two parts, for optimizers of their own."""
+        return self.actor, self.critic
+
+
+def act_by(layers: list[tuple[Tensor, Tensor]]) -> Callable[[Tensor], Tensor]:
+    """A tower without its critic, its modules and its graph: the numbers of `Tower`, in a third of the time."""
+    *hidden, (w_out, b_out) = layers
+
+    def ask(x: Tensor) -> Tensor:
+        x = x.to(w_out.device)
+        for w, b in hidden:
+            x = F.linear(x, w, b).tanh_()
+        return F.linear(x, w_out, b_out)
+
+    return ask
 
 
 def orthogonal(inputs: int, outputs: int, gain: float) -> nn.Linear:

@@ -9,12 +9,14 @@ policy itself decides when to explore less.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from descend.models.actor_critic import Tower
+from descend.models.actor_critic import Tower, act_by
+from descend.native.proximal import TowerLayers
 from descend.ranges import Depth, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
@@ -28,6 +30,18 @@ class GaussianActorCriticConfig:
     actions: Width = 1
     width: Width = 64
     depth: Depth = 2
+
+
+class GaussianTower(nn.Module):
+    """observation -> μ and log σ side by side (.., 2 actions); a view of a model's parts, which stay its own."""
+
+    def __init__(self, mu: nn.Module, log_sigma: nn.Parameter):
+        super().__init__()
+        self.mu, self.log_sigma = mu, log_sigma
+
+    def forward(self, observation: Tensor) -> Tensor:
+        mu = self.mu(observation)
+        return torch.cat([mu, self.log_sigma.expand_as(mu)], -1)
 
 
 class GaussianActorCritic(Pretrained):
@@ -45,6 +59,24 @@ class GaussianActorCritic(Pretrained):
     def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         mu = self.actor(observation)
         return torch.cat([mu, self.log_sigma.expand_as(mu)], -1), self.critic(observation).squeeze(-1)
+
+    def layers(self) -> TowerLayers:
+        """Its two networks, and log σ."""
+        return TowerLayers(self.actor.layers(), self.critic.layers(), self.log_sigma)
+
+    def actor_now(self) -> Callable[[Tensor], Tensor]:
+        """observation -> μ and log σ, with the weights as they are, for the many small questions of a rollout."""
+        mean, log_sigma = act_by(self.actor.layers()), self.log_sigma
+
+        def ask(x: Tensor) -> Tensor:
+            mu = mean(x)
+            return torch.cat([mu, log_sigma.expand_as(mu)], -1)
+
+        return ask
+
+    def split(self) -> tuple[nn.Module, nn.Module]:
+        """observation -> (μ, log σ), and observation -> V (.., 1): the two parts, for optimizers of their own."""
+        return GaussianTower(self.actor, self.log_sigma), self.critic
 
 
 SIZES: dict[str, GaussianActorCriticConfig] = {}

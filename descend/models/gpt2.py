@@ -87,13 +87,21 @@ class GPT2(Pretrained):
                 nn.init.normal_(out.weight, std=0.02 * residual_scale(residual_layers(c.depth)))
 
     def forward(self, tokens: Tensor) -> Tensor:
+        return self.predict(self.states(tokens))
+
+    def states(self, tokens: Tensor) -> Tensor:
+        """norm(x_depth) (b, t, d): what the logits, and any other head, are read from."""
         t = tokens.shape[1]
         if t > self.config.context:
             raise ValueError(f"{t} tokens, but this model has positions for {self.config.context} (its context)")
         x = self.drop(self.embed(tokens, torch.arange(t, device=tokens.device)))
         for block in self.h:
             x = block(x)
-        return nn.functional.linear(self.ln_f(x), self.wte.weight)
+        return self.ln_f(x)
+
+    def predict(self, states: Tensor) -> Tensor:
+        """Logits (b, t, v)."""
+        return nn.functional.linear(states, self.wte.weight)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """x_0 = E[token] + P[position]"""

@@ -44,7 +44,7 @@ class QTable(Pretrained):
 
 SIZES: dict[str, QTableConfig] = {}
 PARAMETERS: dict[str, int] = {}
-TINY = QTableConfig(observations=3, actions=2)
+TINY = QTableConfig(observations=3, actions=2, initial=1.5)
 
 
 def TINY_INPUT() -> Tensor:

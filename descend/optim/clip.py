@@ -44,7 +44,9 @@ def gradients(parameters: Iterable[Tensor]) -> tuple[list[Tensor], Tensor]:
     grads = [p.grad for p in parameters if p.grad is not None]
     shards = [g for g in grads if isinstance(g, DTensor)]
     if not shards:
-        return grads, torch.nn.utils.get_total_norm(grads)
+        alike = len({(g.device, g.dtype, g.is_sparse) for g in grads}) == 1 and not grads[0].is_sparse
+        norms = list(torch._foreach_norm(grads)) if alike else []
+        return grads, torch.linalg.vector_norm(torch.stack(norms)) if alike else torch.nn.utils.get_total_norm(grads)
     sharded = torch.nn.utils.get_total_norm(shards)
     whole = torch.nn.utils.get_total_norm([g for g in grads if not isinstance(g, DTensor)])
     return grads, torch.hypot(sharded.full_tensor() if isinstance(sharded, DTensor) else sharded, whole)

@@ -14,17 +14,16 @@ Systems: dqn
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from descend.contracts import Batch, Move, Task
+from descend.contracts import Batch, Move
 from descend.losses.reinforcement import td_loss, td_target
 from descend.ranges import Count, PositiveShare
-
-Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
+from descend.tasks.playing import Play, Playing
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,12 @@ class Soft:
             old.lerp_(new, self.tau)
 
 
-class DQN(Task):
+class DQN(Playing):
     """A batch is a sample of transitions; one move of "q"."""
 
     players = ("q",)
 
     def __init__(self, q: nn.Module, gamma: float, follow: Hard | Soft, play: Play):
-        """`play(act, seeds)` gives the returns of whole episodes; `score` uses it."""
         super().__init__()
         self.q = q
         self.target = copy.deepcopy(q).requires_grad_(False)
@@ -85,8 +83,3 @@ class DQN(Task):
     def greedy(self, observation: Tensor) -> Tensor:
         """argmax_a Q(s, a)"""
         return self.values(observation).argmax(-1)
-
-    @torch.no_grad()
-    def score(self, batch: Batch) -> dict[str, Tensor]:
-        """The return of each episode whose seed the batch names, played greedily."""
-        return {"return": self.play(self.greedy, batch["seed"].tolist())}

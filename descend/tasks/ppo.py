@@ -13,30 +13,30 @@ Systems: ppo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from descend.contracts import Batch, Loss, Move, Task
+from descend.contracts import Batch, Loss, Move
 from descend.data.streams.arrays import generator
-from descend.losses.reinforcement import ppo_loss, value_loss
-from descend.metrics.policies import approximate_kl, clip_fraction, explained_variance
+from descend.tasks.proximal import find_networks, judge_steps, judge_steps_compiled
+from descend.native.proximal import Networks
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors
-from descend.ranges import Between, Depth, NonNegative, Share
+from descend.ranges import Between, Depth, Fraction, NonNegative, Share
+from descend.tasks.playing import Play, Playing
 
 LEARNED = ("observation", "action", "old", "target", "advantage")
-
-Play = Callable[[Callable[[Tensor], Tensor], Sequence[int]], Tensor]
 
 
 @dataclass(frozen=True)
 class Proximal:
     """The configuration of PPO."""
 
-    gamma: Share = 0.99
+    gamma: Fraction = 0.99
     """Discount."""
     lam: Share = 0.95
     """λ of the advantage: 0 trusts the critic, 1 the rewards."""
@@ -52,7 +52,7 @@ class Proximal:
     """Minibatches per pass."""
 
 
-class PPO(Task):
+class PPO(Playing):
     """A batch is a rollout (copies, length, ..) that `look_back` has seen; epochs × minibatches moves of "policy".
 
     `policy` maps observations to the distribution's parameters and V; `actions` is that distribution. A minibatch takes
@@ -64,7 +64,7 @@ class PPO(Task):
 
     def __init__(
         self,
-        policy: nn.Module,
+        policy: Any,
         actions: type[Categorical] | type[Gaussian],
         numbers: Proximal,
         play: Play,
@@ -72,16 +72,25 @@ class PPO(Task):
     ):
         super().__init__()
         self.policy, self.actions, self.numbers, self.play, self.seed = policy, actions, numbers, play, seed
+        self.ask: Callable[[Tensor], Tensor] | None = None  # the actor that plays the next rollout
 
     def moves(self, batch: Batch) -> Iterator[Move]:
-        length = batch["advantage"].shape[1]
-        each = torch.arange(len(batch["ids"]))[:, None]
+        self.ask = None
+        copies, length = batch["advantage"].shape
+        first = torch.arange(copies)[:, None] * length
+        flat = {name: batch[name].flatten(0, 1) for name in LEARNED}
         draw, ids = int(batch["draw"][0]), batch["ids"].tolist()
         chances = [generator(self.seed, draw, i) for i in ids]  # of the batch's number: nothing to save
+        networks = find_networks(self.policy, -(-copies * length // self.numbers.minibatches))
         for _ in range(self.numbers.epochs):
             order = torch.stack([torch.randperm(length, generator=chance) for chance in chances])
-            for times in order.tensor_split(self.numbers.minibatches, dim=1):
-                yield Move("policy", lambda: self.loss({name: batch[name][each, times] for name in LEARNED}))
+            places = [(first + times).flatten() for times in order.tensor_split(self.numbers.minibatches, dim=1)]
+            rows, sizes = torch.cat(places), [len(place) for place in places]
+            # Every tensor is gathered once for all minibatches of the epoch.
+            parts = {name: x[rows].split(sizes) for name, x in flat.items()}
+            for i in range(len(sizes)):
+                some = {name: part[i].unflatten(0, (copies, -1)) for name, part in parts.items()}
+                yield Move("policy", lambda: self.loss(some, networks))
 
     @torch.no_grad()
     def look_back(self, rollout: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -100,35 +109,23 @@ class PPO(Task):
             "advantage": (advantage - advantage.mean()) / (advantage.std() + 1e-8),
         }
 
-    def loss(self, steps: dict[str, Tensor]) -> Loss:
-        """L(θ) on some of the steps."""
-        out, value = self.policy(steps["observation"])
-        pi, target, n = self.actions(out), steps["target"], self.numbers
-        log_prob, entropy = pi.log_prob(steps["action"]), pi.entropy().mean()
-        surrogate = ppo_loss(log_prob, steps["old"], steps["advantage"], n.eps)
-        terms = {"policy": surrogate, "value": n.value * value_loss(value, target), "entropy": -n.entropy * entropy}
-        with torch.no_grad():
-            change = log_prob - steps["old"]
-            told = {
-                "entropy": entropy.detach(),
-                "approximate_kl": approximate_kl(change),
-                "clip_fraction": clip_fraction(change.exp(), n.eps),
-                "explained_variance": explained_variance(value, target),
-            }
-        return Loss(terms, told)
+    def loss(self, steps: dict[str, Tensor], networks: Networks | None = None) -> Loss:
+        """L(θ) on some of the steps; `networks` are the policy's where there is compiled code for them."""
+        n = self.numbers
+        found = (
+            judge_steps(self.policy, self.actions, steps, n.eps)
+            if networks is None
+            else judge_steps_compiled(networks, steps, n.eps)
+        )
+        terms = {"policy": found.policy, "value": n.value * found.value, "entropy": -n.entropy * found.entropy}
+        return Loss(terms, found.told)
 
     def act(self, observation: Tensor, generator: torch.Generator) -> Tensor:
         """a ~ π(·|s); what the stream plays with."""
-        return self._pi(observation).sample(generator)
+        if self.ask is None:
+            self.ask = self.policy.actor_now()
+        return self.actions(self.ask(observation).cpu()).sample(generator)
 
     def greedy(self, observation: Tensor) -> Tensor:
         """The most likely action."""
-        return self._pi(observation).mode()
-
-    def _pi(self, observation: Tensor) -> Categorical | Gaussian:
-        return self.actions(self.policy(observation.to(next(self.policy.parameters()).device))[0].cpu())
-
-    @torch.no_grad()
-    def score(self, batch: Batch) -> dict[str, Tensor]:
-        """The return of each episode whose seed the batch names, played greedily."""
-        return {"return": self.play(self.greedy, batch["seed"].tolist())}
+        return self.actions(self.policy(observation.to(next(self.policy.parameters()).device))[0].cpu()).mode()

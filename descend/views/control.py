@@ -9,9 +9,13 @@ import torch
 from torch import Tensor
 
 from descend.contracts import Exhibit
-from descend.data.control.environments import Environments
+from descend.data.control.environments import Environments, episode_seed
+from descend.errors import Mistake
+from descend.views.worlds import Filming, choose_frames
 
 RECENT = 20  # episodes in the running mean
+FILMS, FRAMES, STILLS = 3, 60, 8
+REPORTED = 4  # first number of a seed's path, beside those of training, validation, test and playing
 CELLS = 25  # of a map, in each direction
 LABELS = {"row_label": "angular velocity, radians per second", "column_label": "pole angle, degrees"}
 
@@ -27,6 +31,39 @@ def show_episodes(envs: Environments) -> Exhibit:
         "y_label": "return",
     }
     return Exhibit("curve", "Training episodes", content, "Every finished episode, exploration included.")
+
+
+def show_lengths(envs: Environments) -> Exhibit:
+    """Steps of the training episodes, as they finished, and the mean of the last ones."""
+    x, y = [step for step, _ in envs.finished[-len(envs.lengths) :]], envs.lengths
+    mean = [sum(last) / len(last) for i in range(len(y)) if (last := y[max(0, i + 1 - RECENT) : i + 1])]
+    content = {
+        "x": x if y else [],
+        "y": {"episode length": y, f"mean of the last {RECENT}": mean},
+        "x_label": "environment steps",
+        "y_label": "steps",
+    }
+    return Exhibit("curve", "Length of the training episodes", content, "Ended by the world or by a time limit.")
+
+
+def show_policy(env: str, act: Callable[[Tensor], Tensor], longest: int = 0) -> list[Exhibit]:
+    """Films of a few greedy episodes and one as a strip of stills; nothing where there are no pictures."""
+    try:
+        filming = Filming(env, longest)
+        with torch.no_grad():
+            filmed = [filming.film(act, episode_seed(REPORTED, i)) for i in range(FILMS)]
+    except Mistake:
+        return []
+    captions = [f"return {found.total:.6g} in {found.steps} steps" for found in filmed]
+    most = min(FRAMES, max(len(found.frames) for found in filmed))
+    films = [choose_frames(found.frames, most) for found in filmed]
+    even = np.stack([np.stack(film + film[-1:] * (most - len(film))) for film in films]) / 255
+    stills = np.stack(choose_frames(films[0], STILLS))[None] / 255
+    note = "Greedy episodes from seeds that no training, validation or test uses."
+    return [
+        Exhibit("film", "Episodes", {"frames": even, "captions": captions}, note),
+        Exhibit("sheet", "Step by step", {"rows": stills, "captions": captions[:1]}, "The first of them."),
+    ]
 
 
 def map_states(env: str, view: Callable[[Tensor], dict[str, Tensor]]) -> list[Exhibit]:

@@ -6,7 +6,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from descend.losses.reinforcement import clipped_surrogate, ppo_loss, td_loss, td_target, value_loss
+from descend.losses.reinforcement import (
+    clipped_surrogate,
+    episode_loss,
+    policy_gradient_loss,
+    ppo_loss,
+    surrogate_loss,
+    td_loss,
+    td_target,
+    token_rewards,
+    value_loss,
+)
 from tests.close import close
 
 EPS = 0.2
@@ -102,3 +112,31 @@ def test_gradients_are_those_of_finite_differences() -> None:
 @pytest.mark.system("ppo", "advantages")
 def test_value_loss_is_half_the_mean_square() -> None:
     close(value_loss(numbers(1.0, 2.0), numbers(0.0, 5.0)), torch.tensor((1 + 9) / 4, dtype=torch.float64))
+
+
+@pytest.mark.system("actor-critic")
+def test_the_losses_of_a_policy_gradient_are_their_sums() -> None:
+    log_prob, a = numbers(-0.5, -2.0, -1.0), numbers(3.0, -1.0, 2.0)
+    close(policy_gradient_loss(log_prob, a), numbers((1.5 - 2.0 + 2.0) / 3)[0])
+    weight = torch.tensor([[1.0, 0.5, 0.0], [1.0, 0.0, 0.0]], dtype=torch.float64)
+    rows = torch.stack([log_prob, log_prob])
+    close(episode_loss(rows, weight, torch.stack([a, a])), numbers(((1.5 - 1.0) + 1.5) / 2)[0])
+
+
+@pytest.mark.system("trpo")
+def test_the_surrogate_begins_as_the_policy_gradient_and_is_not_clipped() -> None:
+    new, a = numbers(-0.5, -2.0, -1.0).requires_grad_(), numbers(3.0, -1.0, 2.0)
+    old = new.detach()
+    (ours,) = torch.autograd.grad(surrogate_loss(new, old, a), new)
+    close(ours, torch.autograd.grad(policy_gradient_loss(new, a), new)[0])
+    close(surrogate_loss(old + 1, old, a), -a.mean() * torch.e)
+
+
+@pytest.mark.system("ppo", "language-policy")
+def test_tokens_pay_for_leaving_the_reference_and_the_last_is_rewarded() -> None:
+    """The sum over a text is R − β log (π / π_ref) of the whole text."""
+    ratio = torch.tensor([[0.5, -1.0, 2.0, 9.0], [1.0, 9.0, 9.0, 9.0]], dtype=torch.float64)
+    written = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]]) > 0
+    last = torch.tensor([[0, 0, 1, 0], [1, 0, 0, 0]]) > 0
+    found = token_rewards(numbers(10.0, 20.0), ratio, written, last, 0.1)
+    close(found, torch.tensor([[-0.05, 0.1, 9.8, 0], [19.9, 0, 0, 0]], dtype=torch.float64))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from descend.optim.clip import clip_norm, clip_value
+from descend.optim.clip import clip_norm, clip_value, gradients
 from tests.close import close
 
 
@@ -81,3 +81,15 @@ def test_an_exploding_recurrence_trains_without_nan() -> None:
 def test_nothing_to_clip() -> None:
     assert clip_norm([nn.Parameter(torch.ones(2))], 1.0) == 0
     assert clip_value([], 1.0) == 0
+
+
+@pytest.mark.parametrize("kinds", [(torch.float32,) * 3, (torch.float32, torch.float64, torch.float32)])
+def test_the_norm_is_torchs_to_the_bit(kinds: tuple[torch.dtype, ...]) -> None:
+    """Alike gradients take a shorter way."""
+    found = [torch.nn.Parameter(torch.zeros(9, 7, dtype=kind)) for kind in kinds]
+    for i, p in enumerate(found):
+        p.grad = torch.randn(9, 7, generator=torch.Generator().manual_seed(i)).to(p.dtype)
+    grads, norm = gradients([*found, torch.nn.Parameter(torch.zeros(2))])
+    assert len(grads) == len(kinds)
+    assert torch.equal(norm, torch.nn.utils.get_total_norm(grads))
+    assert gradients([torch.nn.Parameter(torch.zeros(2))])[1] == 0

@@ -42,14 +42,17 @@ from descend.tasks import (
 from descend.tasks import word_vectors as words
 from tests.tasks import (
     adversarial_cases,
+    control_cases,
     detection_cases,
     diffusion_cases,
     energy_cases,
     flow_cases,
+    graph_cases,
     imitation_cases,
     latent_cases,
     ldm_cases,
     self_supervised_cases,
+    tabular_cases,
 )
 
 B = 8
@@ -57,7 +60,7 @@ RANDOM = {
     "ClassifyMixed": "each micro-batch is mixed with itself, in proportions drawn anew",
     "ScheduledSampling": "which words are the model's own is drawn anew for each micro-batch",
 }
-ABSTRACT = {"EnergyTask", "FromLosses", "Imitation", "JointEmbedding", "Representation"}
+ABSTRACT = {"Acting", "EnergyTask", "FromLosses", "Imitation", "JointEmbedding", "Playing", "Representation"}
 ONE_PROCESS = {
     "TruncatedLanguage": "the state of each track lives in one process",
     "EstimatedLikelihood": "its trace is a reverse pass inside of the forward pass, which is refused in shards",
@@ -196,9 +199,11 @@ def vectors(kind: Callable[..., Task], model: type[nn.Module], batch: Batch) -> 
 
 CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     **adversarial_cases.CASES,
+    **control_cases.CASES,
     **detection_cases.CASES,
     **diffusion_cases.CASES,
     **energy_cases.CASES,
+    **graph_cases.CASES,
     **imitation_cases.CASES,
     **latent_cases.CASES,
     **ldm_cases.CASES,
@@ -253,7 +258,7 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "TruncatedLanguage": truncated_case,
 }
 
-CASES |= self_supervised_cases.CASES | flow_cases.CASES
+CASES |= self_supervised_cases.CASES | flow_cases.CASES | tabular_cases.CASES
 
 
 def make(name: str) -> tuple[Task, Batch]:

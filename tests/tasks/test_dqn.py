@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from descend.engine.evaluation import score_set
 from descend.losses.reinforcement import td_loss
 from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.tasks.dqn import DQN, Hard, Soft
@@ -162,12 +163,14 @@ def test_finds_the_optimum_of_a_known_process() -> None:
 def test_score_plays_greedily_from_the_seeds_of_the_batch() -> None:
     asked = []
 
-    def play(act: object, seeds: list[int]) -> Tensor:
+    def play(act: object, seeds: list[int]) -> dict[str, Tensor]:
         asked.append((act(torch.tensor([[0.3, -1.0, 2.0]])), seeds))  # type: ignore[operator]
-        return torch.tensor([3.0, 4.0])
+        return {"return": torch.tensor([3.0, 4.0]), "length": torch.tensor([7.0, 9.0])}
 
     task = make(double=False)
     task.play = play
     assert task.score({"seed": torch.tensor([5, 6])})["return"].tolist() == [3.0, 4.0]
     assert asked[0][1] == [5, 6]
     assert asked[0][0].tolist() == [task.q(torch.tensor([0.3, -1.0, 2.0])).argmax().item()]
+    found = score_set(task, [{"seed": torch.tensor([5])}, {"seed": torch.tensor([6, 7])}])
+    assert found == {"return": 3.5, "length": 8.0, "return_spread": 0.5}

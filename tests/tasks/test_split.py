@@ -27,8 +27,10 @@ def test_every_task_has_a_case_or_a_reason() -> None:
     assert task_classes().keys() == {*CASES, *RANDOM}
 
 
-SCORED = ("Classify", "ClassifyText", "FindSpan", "Language", "Localise", "LogCounts", "LogRatios", "MaskedImage",
-          "MaskedLanguage", "NegativeSampling", "Regress", "Supervise", "TagTokens", "TruncatedLanguage")  # fmt: skip
+SCORED = ("Classify", "ClassifyFirstNodes", "ClassifyGraphs", "ClassifyNodes", "ClassifyNodesAlone", "ClassifyText",
+          "FindSpan", "Language", "Localise", "LogCounts", "LogRatios", "MaskedImage", "MaskedLanguage",
+          "NegativeSampling", "PredictLinks", "Regress", "RegressGraphs", "Supervise", "TagTokens",
+          "TruncatedLanguage")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCORED)

@@ -3,7 +3,9 @@
     D ← D ∪ {(s, a, r, s')},   the oldest goes when D is full;      (s, a, r, s') ~ U(D)
 
 Steps that follow one another are alike; drawn from a large memory they are nearly independent, and each is used many
-times. The behaviour policy is ε-greedy: with probability ε(n) a random action, else argmax_a Q(s, a), n steps in.
+times. The behaviour policy is ε-greedy: with probability ε(n) a random action, else argmax_a Q(s, a), n steps in. Where
+a goal is far, single random actions cancel out and never find it: held for h steps each (a free copy begins with
+probability ε / (h − ε (h − 1)), so that the share of random steps stays ε), they go somewhere.
 
 Systems: replay-buffer
 """
@@ -77,9 +79,15 @@ class Explore:
     """ε at the end of the line, and from there on."""
     steps: Count = 10_000
     """Environment steps from the first ε to the last."""
+    hold: Count = 1
+    """h: steps for which a random action is held."""
 
     def __call__(self, n: int) -> float:
         return self.first + (self.last - self.first) * min(n / self.steps, 1.0)
+
+    def begin(self, epsilon: float) -> float:
+        """The probability that a copy which holds no action begins a random one."""
+        return epsilon / (self.hold - epsilon * (self.hold - 1))
 
 
 class Replay:
@@ -99,6 +107,8 @@ class Replay:
     ):
         self.envs, self.q, self.buffer, self.explore, self.batch = envs, q, buffer, explore, batch
         self.draw = 0
+        self.held = np.zeros(len(envs.envs), np.int64)  # the random action of each copy, and the steps left of it
+        self.left = np.zeros(len(envs.envs), np.int64)
 
     def __next__(self) -> dict[str, Tensor]:
         rng = np.random.default_rng((self.envs.seed, self.draw))
@@ -116,12 +126,18 @@ class Replay:
         q = self.q(torch.from_numpy(self.envs.observation))
         count, choices = q.shape
         greedy, anything = q.argmax(-1).numpy(), rng.integers(choices, size=count)
-        self.buffer.add(self.envs.step(np.where(rng.random(count) < epsilon, anything, greedy)))
+        begins = (rng.random(count) < self.explore.begin(epsilon)) & (self.left == 0)
+        self.held, self.left = np.where(begins, anything, self.held), np.where(begins, self.explore.hold, self.left)
+        self.buffer.add(self.envs.step(np.where(self.left > 0, self.held, greedy)))
+        self.left = np.maximum(self.left - 1, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"draw": self.draw, "envs": self.envs.state_dict(), "buffer": self.buffer.state_dict()}
+        parts = {"draw": self.draw, "envs": self.envs.state_dict(), "buffer": self.buffer.state_dict()}
+        return parts | {"held": self.held.copy(), "left": self.left.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.draw = state["draw"]
         self.envs.load_state_dict(state["envs"])
         self.buffer.load_state_dict(state["buffer"])
+        if "held" in state:  # checkpoints of the last release hold no action for longer than a step
+            self.held, self.left = np.asarray(state["held"]), np.asarray(state["left"])

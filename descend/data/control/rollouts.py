@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from descend.data.control.environments import Environments
+from descend.data.control.environments import Environments, Rows
 from descend.data.streams.arrays import generator
 
 
@@ -40,11 +40,15 @@ class Rollouts:
 
     @torch.no_grad()
     def __next__(self) -> dict[str, Tensor]:
-        chance, steps = generator(self.envs.seed, self.draw), []
-        for _ in range(self.length):
-            action = self.act(torch.from_numpy(self.envs.observation), chance)
-            steps.append(self.envs.step(action.numpy()))
-        rollout = {name: torch.from_numpy(np.stack([step[name] for step in steps], axis=1)) for name in steps[0]}
+        chance = generator(self.envs.seed, self.draw)
+        arrays: Rows = {}
+        for t in range(self.length):
+            rows = self.envs.step(self.act(torch.from_numpy(self.envs.observation), chance).numpy())
+            if not t:
+                arrays = {k: np.empty((len(v), self.length, *v.shape[1:]), v.dtype) for k, v in rows.items()}
+            for name, array in arrays.items():
+                array[:, t] = rows[name]
+        rollout = {name: torch.from_numpy(array) for name, array in arrays.items()}
         batch, copies = dict(self.look_back(rollout)), len(self.envs.envs)
         batch["draw"] = torch.full((copies,), self.draw)
         batch["ids"] = torch.arange(copies)

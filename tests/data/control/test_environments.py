@@ -11,14 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from descend.data.control import environments
 from descend.data.control.environments import (
     TEST,
     VALID,
     Arena,
     Environments,
     Episodes,
+    World,
     episode_seed,
     make_env,
+    repeats_itself,
     spaces_of,
 )
 from descend.engine.state import pack, unpack
@@ -145,7 +148,8 @@ def test_evaluation_episodes_are_the_same_at_every_walk() -> None:
     [
         ("CartPole-v11", "--data.env CartPole-v11: .* Did you mean 'CartPole-v1'"),
         ("Absent-v0", "--data.env Absent-v0: gymnasium cannot make it. pip install absent"),
-        ("FrozenLake-v1", "observations are Discrete"),
+        ("Absent-module-v0", "--data.env Absent-module-v0: gymnasium cannot make it. No module named 'nothing_here'"),
+        ("nothing_here:Env-v0", "gymnasium cannot make it. No module named 'nothing_here'"),
         ("no such thing", "--data.env no such thing: gymnasium cannot make it"),
     ],
 )
@@ -163,3 +167,78 @@ def test_vector_actions_stay_in_the_box() -> None:
         rows.append(envs.step(np.array([[command]], np.float32)))
     assert np.array_equal(rows[0]["next"], rows[1]["next"])
     assert rows[0]["reward"] == rows[1]["reward"]
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("Sick-v0", "Sick-v0: the reward is nan after step 3 of an episode; mend the environment"),
+        ("Blind-v0", "Blind-v0: number 0 of the observation is nan after step 3 of an episode"),
+    ],
+)
+def test_what_is_no_number_is_named(name: str, match: str) -> None:
+    envs = Environments(name, 2, seed=0)
+    for _ in range(2):
+        envs.step(np.array([0, 0]))
+    with pytest.raises(Mistake, match=match):
+        envs.step(np.array([0, 0]))
+    with pytest.raises(Mistake, match=match):
+        Arena(name)(lambda x: torch.zeros(len(x), dtype=torch.long), [1])
+
+
+def test_large_numbers_are_numbers() -> None:
+    """Their sum overflows, none of them does."""
+    world = World("Counter-v0")
+    world.refuse_numbers(np.full(3, 3e38, np.float32), 0.0)
+
+
+def test_an_episode_that_never_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "ENDLESS", 30)
+    match = "Endless-v0: an episode has not ended after 30 steps, and .* no time limit; give it one: --data.longest 500"
+    wait = lambda x: torch.zeros(len(x), dtype=torch.long)
+    with pytest.raises(Mistake, match=match):
+        Arena("Endless-v0")(wait, [1])
+    envs = Environments("Endless-v0", 1, seed=0)
+    play(envs, np.random.default_rng(0), 29)
+    with pytest.raises(Mistake, match=match):
+        envs.step(np.array([0]))
+    limited = Arena("Endless-v0", 50).play(wait, [1, 2])  # a limit of ours is one like the environment's own
+    assert limited.lengths.tolist() == [50, 50]
+    envs = Environments("Endless-v0", 1, 0, 35)
+    truncated = [bool(envs.step(np.array([0]))["truncated"][0]) for _ in range(70)]
+    assert [i for i, cut in enumerate(truncated) if cut] == [34, 69]
+    assert envs.lengths == [35, 35]
+    assert World("CartPole-v1").most == np.inf  # it has a limit of its own
+
+
+def test_whether_an_environment_repeats_itself() -> None:
+    assert repeats_itself("CartPole-v1")
+    assert repeats_itself("Pendulum-v1")
+    assert repeats_itself("Counter-v0")
+    assert not repeats_itself("Moody-v0")
+
+
+def test_a_return_that_differs_is_noticed_at_resume() -> None:
+    """What is seen may come back where the reward does not."""
+    envs = Environments("CartPole-v1", 1, seed=0)
+    envs.step(np.array([0]))
+    state = envs.state_dict()
+    state["total"] = [0.5]
+    with pytest.raises(Mistake, match=r"cannot be resumed exactly: .* led to a different return"):
+        Environments("CartPole-v1", 1, seed=0).load_state_dict(state)
+
+
+def test_checkpoints_of_the_last_release_are_read() -> None:
+    envs = Environments("CartPole-v1", 1, seed=0)
+    for _ in range(60):
+        envs.step(np.array([0]))
+    state = envs.state_dict()
+    known = len(state.pop("lengths"))
+    state.pop("total")
+    again = Environments("CartPole-v1", 1, seed=0)
+    again.load_state_dict(state)
+    assert again.lengths == []
+    for _ in range(30):
+        again.step(np.array([0]))
+    assert len(again.finished) == known + len(again.lengths)
+    assert again.lengths
