@@ -26,6 +26,7 @@ from descend.data.control.demonstrations import record
 from descend.data.control.environments import episode_seed
 from descend.data.control.episodes import RunChunks
 from descend.engine.minimise import minimise
+from descend.errors import Mistake
 from descend.inference.control_loop import ControlLoop
 from descend.losses.regression import absolute_error
 from descend.models.cloning_policy import CloningPolicy, CloningPolicyConfig
@@ -83,11 +84,10 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     for i in range(judged):
         scene = world.reset([episode_seed(9, seed, i)])
         cube, place = int(scene.target[0]), int(scene.place[0])
-        first = loop.run(scene, request(scene, cube, place), i)
-        second = loop.run(scene, request(scene, 1 - cube, place), i)
-        named.append(int(first.scene.first[0]) == cube)
-        placed.append(first.success)
-        swapped.append(named[-1] and int(second.scene.first[0]) == 1 - cube)
+        taken, success = act(loop, scene, request(scene, cube, place), i)
+        named.append(taken == cube)
+        placed.append(success)
+        swapped.append(named[-1] and act(loop, scene, request(scene, 1 - cube, place), i)[0] == 1 - cube)
     share = lambda held: sum(held) / judged
     return {
         "steps": steps,
@@ -96,6 +96,16 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
         "placed": share(placed),
         "swapped": share(swapped),
     }
+
+
+def act(loop: ControlLoop, scene: Scene, text: str, seed: int) -> tuple[int, bool]:
+    """Which cube was taken first, and whether the request was carried out. An arm that hides what it looks for, before
+    it holds anything, has failed."""
+    try:
+        acted = loop.run(scene, text, seed)
+    except Mistake:
+        return -1, False
+    return int(acted.scene.first[0]), acted.success
 
 
 def verdict(numbers: dict[str, Any]) -> str:
