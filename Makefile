@@ -12,7 +12,7 @@ help:
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
 	@echo "make check  lint, type check and run the tests of what you changed (at most 90 seconds; BASE=COMMIT to compare with)"
 	@echo "make mutate change the library, one thing at a time, and see which tests notice (N=300, FOLDER=nn, SEED=0)"
-	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=, CELLS=FOLDER for those that need public data)"
+	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=, CELLS=, CITATIONS=FOLDER for those that need public data)"
 	@echo "make unbreakable  break it on purpose: faults, kills, damage, fuzz, every verb and task (hours); writes docs/reliability.md"
 	@echo "make tutorials  run every block of docs/tutorials (about half an hour)"
 	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
@@ -48,7 +48,8 @@ mutate: .venv/dev
 
 prove: .venv/dev
 	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES)) \
-		$(if $(PAIRS),--pairs $(PAIRS)) $(if $(OPINIONS),--opinions $(OPINIONS)) $(if $(CELLS),--cells $(CELLS))
+		$(if $(PAIRS),--pairs $(PAIRS)) $(if $(OPINIONS),--opinions $(OPINIONS)) $(if $(CELLS),--cells $(CELLS)) \
+		$(if $(CITATIONS),--citations $(CITATIONS))
 
 UNBREAKABLE := faults kills damage verbs world fuzz_flags fuzz_files flat every_lab
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
     from descend.verbs.plan import plan
+    from descend.verbs.play import play
     from descend.verbs.predict import predict
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
@@ -58,6 +59,7 @@ __all__ = [
     "load",
     "lr_find",
     "plan",
+    "play",
     "predict",
     "resume",
     "runs",

@@ -31,6 +31,7 @@ VERBS = {
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
         Verb("track", "follow the objects of a video", "descend track runs/demo video.mp4 --out tracked.mp4"),
         Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),
+        Verb("play", "play episodes with a trained policy, filmed", "descend play runs/demo --out film.gif"),
         Verb("act", "let a trained policy move its arm", 'descend act runs/demo "pick red, place blue"'),
         Verb("convert", "annotated images between COCO, YOLO and VOC", "descend convert coco/ new/ --to yolo"),
         Verb("embed", "vectors of texts or images, and how alike they are", 'descend embed runs/demo "a cat" "a dog"'),

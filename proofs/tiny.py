@@ -27,6 +27,7 @@ FLAGS = {
     **LOOP,
     "data.scenes": 24,
     "data.images": 120,
+    "data.graphs": 60,
     "data.side": 32,
     "data.vocab": 300,
     "data.longest": 24,

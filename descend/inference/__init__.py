@@ -8,9 +8,12 @@
     open_run("runs/bert-tag")           Tagger              .tag(texts)
     open_run("runs/bert-pydoc")         BlankFiller         .fill_text("the [MASK] statement")
     open_run("runs/glove-pydoc")        NearestWords        .find_near(word, count)
+    open_run("runs/gcn-cora")           NodeClassifier      .predict(["graph/"])
+    open_run("runs/gin-rings")          GraphPredictor      .predict(["graphs.jsonl"])
+    open_run("runs/link-karate")        LinkPredictor       .best(20).predict(["edges.csv"])
     open_run("runs/table")              TablePredictor      .predict_table("new.csv")
     open_run("runs/gpt2-pydoc")         Writer              .write(prompt, tokens, sampler), .search(prompt, ..)
-    open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes)
+    open_run("runs/ppo-cartpole")       Player              .act(observation), .play(episodes); also a policy.zip of SB3
     open_run("runs/act-pick-place")     ArmPlayer           .plan(seen, chance), .play(episodes, instruction=..)
     open_run("runs/gan-mixture")        Sampler             .sample(count)
     open_run("runs/pix2pix-scenes")     Translator          .translate(images)
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from descend.inference.arm_player import ArmPlayer
     from descend.inference.blank_filler import BlankFiller
     from descend.inference.detector import Detector
+    from descend.inference.graphs import GraphPredictor, LinkPredictor, NodeClassifier
     from descend.inference.image_classifier import ImageClassifier
     from descend.inference.nearest_words import NearestWords
     from descend.inference.player import Player
@@ -46,7 +50,9 @@ if TYPE_CHECKING:
 
     ImageAnswerer = ImageClassifier | Segmenter | SingleObjectDetector | Detector
     TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
-    Answerer = ImageAnswerer | TextAnswerer | TablePredictor | Writer | Player | ArmPlayer | Sampler | Translator
+    GraphAnswerer = NodeClassifier | GraphPredictor | LinkPredictor
+    DataAnswerer = ImageAnswerer | TextAnswerer | TablePredictor | GraphAnswerer
+    Answerer = DataAnswerer | Writer | Player | ArmPlayer | Sampler | Translator
 
 EMBEDDING = (
     "ContrastiveEncoder", "PredictiveEncoder", "SimSiamEncoder", "JigsawEncoder", "IJepa", "ViTMAE",
@@ -70,6 +76,7 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         arm_player,
         detector,
         encoder,
+        graphs,
         open_vocabulary,
         player,
         sampler,
@@ -94,6 +101,8 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         return sampler.Sampler.read(trained)
     if isinstance(trained.model, translator.TranslatesImages):
         return translator.Translator.read(trained)
+    if graphs.answers_graphs(trained):
+        return graphs.open_graph_answerer(trained)
     if (trained.folder / COLUMNS).exists():
         return table_predictor.TablePredictor.read(trained)
     if (trained.folder / PREPROCESSOR).exists():

@@ -1,7 +1,8 @@
-"""Vectors: what a model makes of images or texts before its head; near vectors mean alike inputs.
+"""Vectors: what a model makes of images, texts or graphs before its head; near vectors mean alike inputs.
 
 images   features(x) (n, d); of a CLIP I(x) of length 1
 texts    the mean of an encoder's last vectors over the tokens of a text; of a CLIP T(text) of length 1
+graphs   of each node what the last layer makes of it; of whole graphs the mean over the nodes of each
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from descend.contracts import EncodesTokens, HasFeatures
 from descend.data.images.captions import caption_tokens
 from descend.data.images.labelled import PREPROCESSOR
 from descend.errors import Mistake
+from descend.inference.graphs import answers_graphs, embed_graphs
 from descend.inference.images import ImageModel
 from descend.inference.inputs import list_images, names_images, read_texts
 from descend.inference.trained import BATCH, Trained, load_trained
@@ -45,14 +47,14 @@ class Encoder:
     """A model whose inner vectors are wanted."""
 
     trained: Trained
-    takes = "images or texts"
+    takes = "images, texts or graphs"
 
     @classmethod
     def open(cls, run: str | Path, checkpoint: str | int = "best") -> Encoder:
         """From a run or a model folder."""
         trained = load_trained(run, checkpoint)
-        if not (encodes_images(trained) or encodes_texts(trained)):
-            raise Mistake(f"{run} holds a {trained.kind}, which does not embed images or texts")
+        if not (encodes_images(trained) or encodes_texts(trained) or answers_graphs(trained)):
+            raise Mistake(f"{run} holds a {trained.kind}, which does not embed images, texts or graphs")
         return cls(trained)
 
     def encode_images(self, images: Sequence[str | Path] | Tensor) -> Tensor:
@@ -65,8 +67,10 @@ class Encoder:
         return torch.cat([v.flatten(1).cpu() for v in reader.run(reader.read_images(images), forward)])
 
     def encode(self, inputs: Sequence[str]) -> Vectors:
-        """Images, texts and files of texts. Where the model takes both, what is an image's file, folder or pattern is
-        images."""
+        """Images, texts and files of texts; or graphs. Where the model takes images and texts, what is an image's file,
+        folder or pattern is images."""
+        if answers_graphs(self.trained):
+            return Vectors(*embed_graphs(self.trained, inputs))
         names: list[str] = []
         vectors: list[Tensor] = []
         for given in inputs:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from descend.models import load
+from descend.models import is_policy_file, load
 from descend.weights.checkpoints import resolve_checkpoint
 from descend.weights.pipeline import Pipeline
 
@@ -33,7 +33,9 @@ class Trained:
 
 
 def load_trained(run: str | Path, checkpoint: str | int = "best") -> Trained:
-    """The model of a run's checkpoint (best, last or a step), or of a model folder."""
+    """The model of a run's checkpoint (best, last or a step), of a model folder, or of a policy's .zip."""
+    if is_policy_file(run):
+        return Trained(load(run), Path(run))
     folder = resolve_checkpoint(run, checkpoint)
     model = load(folder)
     if isinstance(model, Pipeline):

@@ -5,8 +5,9 @@
     A_t = Σ_k (γλ)^k δ_{t+k} = δ_t + γλ A_{t+1}                 generalized advantage estimate (GAE)
     A_t = Σ_{k<n} γ^k δ_{t+k} = Σ_{k<n} γ^k r_{t+k} + γⁿ V(s_{t+n}) − V(s_t)      n-step advantage
 
-λ = 0 and n = 1 leave the one-step error δ_t, λ = 1 and a large n the return minus V(s_t). All tensors are (b, t): a row for each environment,
-time along the last axis. r_t is the reward that follows the action at t (S940 9.2; 9.1 calls the same reward R_{t+1}).
+λ = 0 and n = 1 leave the one-step error δ_t, λ = 1 and a large n the return minus V(s_t). All tensors are (b, t): a row
+for each environment, time along the last axis. r_t is the reward that follows the action at t (S940 9.2; 9.1 calls the
+same reward R_{t+1}).
 
 Two ways to stop are kept apart. `terminated`: the world ended, nothing follows, so V(s_{t+1}) counts as 0. `ended`:
 terminated or cut off by a time limit; the sums stop here because the next step belongs to another episode, but after a
@@ -43,7 +44,7 @@ def gae(delta: Tensor, ended: Tensor, gamma: float, lam: float) -> Tensor:
 
 
 def n_step_advantages(delta: Tensor, ended: Tensor, gamma: float, n: int) -> Tensor:
-    """Σ_{k<n} γ^k δ_{t+k} inside an episode; near the row's end as many steps as there are, then V stands for the rest."""
+    """Σ_{k<n} γ^k δ_{t+k} inside an episode; near the row's end as many as there are, then V stands for the rest."""
     total, going = torch.zeros_like(delta), torch.ones_like(ended)
     for k in range(min(n, delta.shape[-1])):
         here = slice(0, delta.shape[-1] - k)

@@ -8,7 +8,7 @@ from descend.report.history import History
 from descend.web.markup import Html
 from descend.web.parts import make_card, make_table
 
-WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID"}
+WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID", "auc": "AUC"}
 WORDS |= {"map50": "mAP at IoU 0.5", "map75": "mAP at IoU 0.75", "ar": "AR"}
 WORDS |= {f"ar{k}": f"AR with {k} per image" for k in (1, 10, 100)}
 WORDS |= {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "d": "discriminator", "g": "generator"}
@@ -18,6 +18,8 @@ LEADING = ("accuracy", "r2", "mean_iou", "perplexity")  # what people ask for wh
 MEANING = {
     "accuracy": "share of the predictions that are correct",
     "f1": "F1 (harmonic mean of precision and recall), averaged over the classes",
+    "auc": "how often a positive ranks above a negative: 1 is perfect, 0.5 is chance",
+    "average_precision": "area under the precision-recall curve",
     "mae": "mean absolute error: what a prediction is wrong by, on average",
     "rmse": "root mean squared error: as MAE, but large errors weigh more",
     "r2": "share of the variance explained: 1 is perfect, 0 is what predicting the mean gets",

@@ -22,12 +22,12 @@ from torch import Tensor
 
 from descend.contracts import Batch, Loss, Move
 from descend.data.streams.arrays import generator
-from descend.tasks.proximal import find_networks, judge_steps, judge_steps_compiled
 from descend.native.proximal import Networks
 from descend.ops.actions import Categorical, Gaussian
 from descend.ops.returns import gae, td_errors
 from descend.ranges import Between, Depth, Fraction, NonNegative, Share
 from descend.tasks.playing import Play, Playing
+from descend.tasks.proximal import find_networks, judge_steps, judge_steps_compiled
 
 LEARNED = ("observation", "action", "old", "target", "advantage")
 

@@ -68,6 +68,7 @@ def open_model(name: str) -> TraceSource:
 
 def open_run(folder: Path, checkpoint: str | int = "best") -> TraceSource:
     """The loss of a trained run's checkpoint on two examples of its training data."""
+    from descend.data.streams.batches import slice_examples
     from descend.engine.run import Run
     from descend.kinds.saved import from_json
 
@@ -75,6 +76,6 @@ def open_run(folder: Path, checkpoint: str | int = "best") -> TraceSource:
     parts = from_json(found.recipe["values"], str(found.folder / "recipe.json")).build()
     parts.model.load_state_dict(models.load(folder, checkpoint).state_dict())
     parts.task.eval()
-    batch = {name: x[:2] for name, x in next(parts.stream).items()}
+    batch = slice_examples(next(parts.stream), 0, 2)
     move = next(iter(parts.task.moves(batch)))
     return TraceSource(f"{folder}: loss of {move.player} on two examples", lambda: move.value().total(), (), parts.task)

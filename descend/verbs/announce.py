@@ -10,7 +10,7 @@ import torch
 from descend.engine.hardware import name_device
 
 COUNTED = ("training", "train", "validation", "valid", "test")
-TOLD = {"in training too": "leak", "left out": "left out", "batch": "batch"}
+TOLD = {"in training too": "leak", "left out": "left out", "not deterministic": "environment", "batch": "batch"}
 """Facts that are told with a line of their own, where there are any, and the word before each."""
 
 

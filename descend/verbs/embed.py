@@ -1,4 +1,4 @@
-"""descend embed: the vectors that a trained encoder makes of texts or images, and how alike they are."""
+"""descend embed: the vectors that a trained encoder makes of texts, images or graphs, and how alike they are."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def embed(
     text: bool = False,
     checkpoint: str | int = "best",
 ) -> Tensor:
-    """The vectors of texts or images by a trained encoder: (n, d).
+    """The vectors of texts, images or the nodes of graphs by a trained encoder: (n, d).
 
     Args:
         run: a run's folder, or a model folder.
-        inputs: texts; files of texts (a text on each line, or .csv, .tsv, .jsonl); image files, folders or patterns.
+        inputs: texts; files of texts (a text on each line, or .csv, .tsv, .jsonl); image files, folders or patterns;
+            graphs as for predict.
         out: a .npy file (n, d) or a .jsonl file of {"input", "vector"} to write.
         replace: write `out` anew where it exists.
         text: the inputs are texts, even where there are files of these names.
@@ -50,7 +51,7 @@ def encode(
 ) -> tuple[Vectors, list[str]]:
     """The vectors, and what there is to say about how the inputs were read."""
     if not inputs:
-        raise Mistake(f'name texts or images: descend embed {run} "a text" "another text"')
+        raise Mistake(f'name texts or images, or graphs: descend embed {run} "a text" "another text"')
     encoder = Encoder.open(run, checkpoint)
     if out:
         check_out(Path(out), replace, KINDS)
@@ -107,11 +108,12 @@ def command(
     code: str = "",
     json: bool = False,
 ) -> None:
-    """Vectors of texts or images by a trained encoder; of two or more the cosines are printed.
+    """Vectors of texts, images or graphs by a trained encoder; of two or more the cosines are printed.
 
     Args:
         run: a run's folder, or a model folder (BERT, MiniLM, CLIP, a classifier of images).
-        inputs: texts; files of texts (a text on each line, or .csv, .tsv, .jsonl); image files, folders or patterns.
+        inputs: texts; files of texts (a text on each line, or .csv, .tsv, .jsonl); image files, folders or patterns;
+            graphs as for predict.
         out: a .npy or .jsonl file to write the vectors to.
         replace: write --out anew where it exists.
         text: the inputs are texts, even where there are files of these names.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from torch import Tensor, nn
 from descend import models
 from descend.data.images.labelled import PREPROCESSOR, Preprocessing
 from descend.errors import Mistake, nearest
+from descend.ops.graph.structure import Graph, build_graph
 from descend.own_code import use_code
 from descend.theory.network import Network
 from descend.theory.network import layers as walk
 from descend.weights.checkpoints import resolve_checkpoint
 
 LONGEST = 64  # tokens that a text model is shown
+RING = 8  # nodes of the graph that a graph network is shown
 SIDE = 224  # pixels along the edge of an image, where nothing says how large they are
 
 
@@ -42,7 +45,8 @@ def layers(
         return walk(model, *inputs)
     if Path(model).is_dir():
         network = models.load(model, checkpoint)
-        given = inputs or find_input(model, checkpoint, side) or make_input(network.config, side or SIDE, model)
+        made = inputs or find_input(model, checkpoint, side) or make_graph(network.config)
+        given = made or make_input(network.config, side or SIDE, model)
         return walk_model(model, network, given)
     name = model.replace("-", "_")
     if name not in models.names():
@@ -53,6 +57,8 @@ def layers(
         known = f"its sizes: {', '.join(sizes)}" if sizes else "it has no published sizes"
         raise Mistake(f"{model} has no size {size!r}.{nearest(size, sizes)} {known[:1].upper()}{known[1:]}")
     config = sizes[size] if size else next(iter(sizes.values()), file.TINY)
+    if not inputs and (graph := make_graph(config)):
+        return walk_model(model, models.model_class(name)(config), graph)
     with torch.device("meta"):
         network = models.model_class(name)(config)
         given = inputs or make_input(config, side or SIDE, model)
@@ -68,12 +74,24 @@ def find_input(folder: str, checkpoint: str | int, side: int) -> tuple[Tensor, .
     return (torch.zeros(1, channels, side or height, side or width),)
 
 
-def walk_model(name: str, network: nn.Module, inputs: tuple[Tensor, ...]) -> Network:
+def make_graph(config: Any) -> tuple[Graph, ...]:
+    """A ring of `RING` nodes with the attributes of a config, where its models take graphs; else nothing."""
+    sample = getattr(sys.modules[type(config).__module__], "TINY_INPUT", tuple)
+    if not isinstance(sample(), Graph):
+        return ()
+    here = torch.arange(RING)
+    ring = torch.stack([here, (here + 1) % RING], dim=1)
+    widths = [getattr(config, name, 0) for name in ("inputs", "edges", "context")]
+    nodes, edges, context = (torch.ones(n, width) for n, width in zip((RING, 2 * RING, 1), widths, strict=True))
+    return (build_graph(nodes, torch.cat([ring, ring.flip(1)]), edges, context),)
+
+
+def walk_model(name: str, network: nn.Module, inputs: tuple[Any, ...]) -> Network:
     """The table, or one line when this input is not the model's."""
     try:
         return walk(network, *inputs)
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
-        shapes = " and ".join("×".join(map(str, x.shape)) for x in inputs)
+        shapes = " and ".join("×".join(map(str, x.shape)) if isinstance(x, Tensor) else "a graph" for x in inputs)
         said = str(error).strip().split("\n")[0].split(". ")[0]
         raise Mistake(f"{name} does not run on {shapes} ({said}); from Python: descend.layers(model, input)") from None
 

@@ -1,10 +1,10 @@
-"""descend predict: what a trained model says of your images, texts or tables."""
+"""descend predict: what a trained model says of your images, texts, tables or graphs."""
 
 from __future__ import annotations
 
 import json as json_module
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from descend.inference import open_run
 from descend.inference.answers import SIDES, Answered, find_strange, score_answers
 from descend.inference.arm_player import ArmPlayer
 from descend.inference.detector import LEAST, Detector
+from descend.inference.graphs import GraphPredictor, LinkPredictor, NodeClassifier
 from descend.inference.image_classifier import ImageClassifier
 from descend.inference.inputs import PlainText, describe_reading, list_images
 from descend.inference.player import Player
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
     from descend.inference import Answerer
 
 BAR = 30  # characters of a bar at 100%
-LABELLED = (SentenceClassifier, Tagger, TablePredictor, ImageClassifier, SingleObjectDetector, Detector)
+GRAPHS = (NodeClassifier, GraphPredictor, LinkPredictor)
+"""What takes graphs."""
+LABELLED = (
+    SentenceClassifier, Tagger, TablePredictor, ImageClassifier, SingleObjectDetector, Detector, NodeClassifier,
+    GraphPredictor,
+)  # fmt: skip
 """What has classes of its own."""
 DRAWN = (ImageClassifier, Segmenter, SingleObjectDetector, Detector)
 """What takes images."""
@@ -53,14 +59,15 @@ def predict(
     text: bool = False,
     threshold: float = LEAST,
 ) -> list[dict[str, Any]]:
-    """Ask a trained model about images, texts or tables.
+    """Ask a trained model about images, texts, tables or graphs.
 
     Args:
         run: a run's folder, or a model folder.
         inputs: image files, folders, patterns or lists; texts (with [MASK], for a model that fills in blanks), words,
             sources to be answered; files: .csv, .tsv and .jsonl by the columns of the training data, any other file
-            with a text on each line. A name that exists as a file is that file.
-        top: how many classes or words to return, the most likely first.
+            with a text on each line. A name that exists as a file is that file. Graphs: a folder with nodes.csv and
+            edges.csv or Planetoid's files, a list of edges, .json, .jsonl, .csv with SMILES.
+        top: how many classes, words or new links to return, the most likely first.
         heat: a PNG to write: each image beside where the model looked, or with its mask or boxes laid over it; of a
             detector also a folder, for a file of each image.
         labels: for a CLIP: the classes to choose from; for an open-vocabulary detector: what to look for.
@@ -76,11 +83,13 @@ def predict(
         of the image) where the model finds one and "truth" where the file has the label; "cosine" instead of
         "probability" for the neighbours of a word; of a tagger {"input", "tags": [{"word", "tag", "probability"}, ..]};
         of a model that answers sources {"input", "text"}; of a table {"line", target, "probability"} of each record;
-        of a detector {"input", "width", "height", "objects": [{"label", "score", "box"}, ..]}, boxes in pixels.
+        of a detector {"input", "width", "height", "objects": [{"label", "score", "box"}, ..]}, boxes in pixels; of
+        graphs {"node", "prediction", "probability"} of each node, {"graph", ..} of each graph, or {"source", "target",
+        "probability"} of the most probable new links.
     """
     if top < 1:
         raise Mistake(f"--top {top}: at least 1")
-    wanted = Wanted(str(heat), tuple(labels), checkpoint, str(out), replace, text, threshold)
+    wanted = Wanted(str(heat), tuple(labels), checkpoint, str(out), replace, text, threshold, top)
     return [answer.as_json(top) for answer in ask(run, inputs, wanted).answers]
 
 
@@ -94,6 +103,7 @@ class Wanted(NamedTuple):
     replace: bool
     text: bool
     threshold: float
+    top: int
 
 
 class Asked(NamedTuple):
@@ -108,10 +118,12 @@ class Asked(NamedTuple):
 
 def ask(run: str | Path, inputs: Sequence[str | Path], wanted: Wanted) -> Asked:
     """Open the run, let it answer, and write the files that are asked for."""
-    heat, labels, checkpoint, out, replace, text, threshold = wanted
+    heat, labels, checkpoint, out, replace, text, threshold, top = wanted
     answerer = open_run(run, checkpoint, labels)
     if isinstance(answerer, Detector):
         answerer = answerer.above(threshold)
+    elif isinstance(answerer, LinkPredictor):
+        answerer = answerer.best(top)
     given: list[str] = [PlainText(i) if text else str(i) for i in inputs]
     check_answerer(run, answerer, given, heat, text)
     assert not isinstance(answerer, Player | ArmPlayer | Sampler | Translator)
@@ -129,7 +141,7 @@ def ask(run: str | Path, inputs: Sequence[str | Path], wanted: Wanted) -> Asked:
         write_detections(Path(out), found, answerer.labels)
     elif out:
         write_answers(Path(out), found)
-    texts = not isinstance(answerer, (TablePredictor, *DRAWN))
+    texts = not isinstance(answerer, (TablePredictor, *DRAWN, *GRAPHS))
     notes = describe_reading(given) if texts else []
     known = answerer.labels if isinstance(answerer, LABELLED) else ()
     if strange := find_strange(found, known):
@@ -148,7 +160,7 @@ def check_answerer(run: str | Path, answerer: Answerer, given: list[str], heat: 
         raise Mistake(f"{run} takes {answerer.takes}; name at least one: descend predict {run} …")
     if heat and answerer.takes != "images":
         raise Mistake(f"--heat is for images, but {run} takes {answerer.takes}")
-    if text and answerer.takes in ("images", "a table"):
+    if text and answerer.takes in ("images", "a table", "graphs"):
         raise Mistake(f"--text is for texts, but {run} takes {answerer.takes}")
 
 
@@ -211,13 +223,13 @@ def command(
     code: str = "",
     json: bool = False,
 ) -> None:
-    """Ask a trained model about images, texts or a table; where the input has the target, say how right it is.
+    """Ask a trained model about images, texts, a table or graphs; where the input has the target, say how right it is.
 
     Args:
         run: a run's folder, or a model folder.
         inputs: image files, folders, patterns or lists; texts, words; files of texts (a text on each line, or .csv,
-            .tsv, .jsonl by the columns of the training data); or a table.
-        top: how many classes or words to show, the most likely first.
+            .tsv, .jsonl by the columns of the training data); a table; graphs (a folder, edges, .json, .jsonl, SMILES).
+        top: how many classes, words or new links to show, the most likely first.
         heat: a PNG to write: where the model looked, the mask of a segmentation model, or the boxes of a detector.
         labels: what a CLIP chooses from, or an open-vocabulary detector looks for, separated by commas.
         checkpoint: best, last or a step.
@@ -240,11 +252,11 @@ def command(
         raise Mistake(f"--top {top}: at least 1")
     use_code(code)
     named = [name.strip() for name in labels.split(",") if name.strip()]
-    asked = ask(run, inputs, Wanted(heat, tuple(named), checkpoint, out, replace, text, threshold))
+    asked = ask(run, inputs, Wanted(heat, tuple(named), checkpoint, out, replace, text, threshold, top))
     for note in asked.notes:
         print(note, file=sys.stderr)
     found = [answer.as_json(top) for answer in asked.answers]
-    table = not json and bool(found) and "line" in found[0]
+    table = not json and bool(found) and choose_form(found[0]) is show_table
     if out:
         print(f"written {out}: {len(found):,} answers")
     elif json:
@@ -259,5 +271,10 @@ def command(
 
 def show_found(found: list[dict[str, Any]]) -> None:
     """For people, by what kind of answers they are."""
+    choose_form(found[0])(found)
+
+
+def choose_form(first: dict[str, Any]) -> Callable[[list[dict[str, Any]]], None]:
+    """How answers like this one are shown."""
     kinds = {"tags": show_tags, "answers": show, "text": show_written, "objects": show_objects}
-    next((shown for key, shown in kinds.items() if key in found[0]), show_table)(found)
+    return next((shown for key, shown in kinds.items() if key in first), show_table)

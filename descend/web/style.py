@@ -99,6 +99,10 @@ polyline { fill: none; stroke-linejoin: round; stroke-linecap: round; }
 .line { stroke-width: 2; } .faint { stroke-width: 1; opacity: .28; } .thread { stroke-width: 1.3; opacity: .55; }
 .points circle { stroke: var(--card); stroke-width: 1; } .dots circle { opacity: .6; stroke: none; }
 .bar { fill: var(--c0); }
+.links path { fill: none; stroke: var(--soft); stroke-width: 1.1; }
+.links.new path { stroke: var(--c1); stroke-width: 2; }
+.nodes circle { stroke: var(--card); stroke-width: 1; } .nodes circle.given { stroke: var(--ink); stroke-width: 2.6; }
+.nodes circle.wrong { stroke: var(--bad); stroke-width: 2.6; }
 circle.mark { fill: none; stroke: var(--ink); stroke-width: 1.6; }
 text.mark { fill: var(--ink); font-size: 12px; font-weight: 600; }
 .frame { fill: none; stroke: var(--line); } .heat image { image-rendering: pixelated; }

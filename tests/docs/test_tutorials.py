@@ -18,9 +18,9 @@ def test_a_tutorial_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run_page(PAGES / f"{name}.md", tmp_path, fast=True, here=True)
 
 
-def test_there_are_thirteen_and_the_first_page_links_them_all() -> None:
+def test_there_are_fourteen_and_the_first_page_links_them_all() -> None:
     pages = list_pages()
-    assert [page.name[:2] for page in pages] == [f"{k:02}" for k in range(1, 14)]
+    assert [page.name[:2] for page in pages] == [f"{k:02}" for k in range(1, 15)]
     linked = (PAGES / "README.md").read_text(encoding="utf-8")
     assert all(f"({page.name})" in linked for page in pages)
     assert "docs/tutorials" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,8 +15,9 @@ from descend.errors import Mistake
 from descend.inference.player import PLAYED, Player
 from descend.inference.trained import Trained
 from descend.models.gaussian_actor_critic import TINY as GAUSSIAN_TINY
-from descend.models.gaussian_actor_critic import GaussianActorCritic
+from descend.models.gaussian_actor_critic import GaussianActorCritic, GaussianActorCriticConfig
 from descend.models.q_network import QNetwork, QNetworkConfig
+from descend.models.q_table import QTable, QTableConfig
 from tests.close import close
 
 RUN = Path(__file__).parents[1] / "verbs" / "data" / "last_release" / "ppo-cartpole"
@@ -74,3 +75,35 @@ def test_mistakes(tmp_path: Path) -> None:
         replace(alone, env="CartPole-v1").play(0)
     with pytest.raises(Mistake, match="GPT2, which does not play"):
         Player.open(RUN.parent / "gpt2-pydoc")
+
+
+def test_a_table_plays_too(tmp_path: Path) -> None:
+    """States come one-hot, as networks see them."""
+    model = QTable(QTableConfig(16, 4))
+    with torch.no_grad():
+        model.values.copy_(torch.randn(16, 4, generator=torch.Generator().manual_seed(0)))
+    model.save_pretrained(tmp_path)
+    player = Player.open(tmp_path)
+    assert player.act(torch.eye(16)).tolist() == model.values.argmax(1).tolist()
+    assert set(player.play(5, env="FrozenLake-v1")) <= {0.0, 1.0}
+
+
+def test_an_environment_that_never_ends_takes_the_runs_limit(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = QNetwork(QNetworkConfig(48, 4, 8)).eval()
+    found = Player(Trained(model, tmp_path), "CliffWalking-v1", longest=30).outcome(2)
+    assert max(found.lengths.tolist()) <= 30
+
+
+def test_vectors_are_not_played_where_one_of_several_is_asked_for(tmp_path: Path) -> None:
+    model = GaussianActorCritic(GaussianActorCriticConfig(4, 2, 8, 1)).eval()
+    with pytest.raises(Mistake, match="CartPole-v1 takes one of its actions; GaussianActorCritic does not"):
+        Player(Trained(model, tmp_path)).play(1, env="CartPole-v1")
+
+
+def test_films_are_of_the_same_episodes() -> None:
+    player = Player.open(RUN)
+    found = player.outcome(2, 5)
+    filmed = [film for film, _ in player.film(2, 5)]
+    assert [film.total for film in filmed] == found.returns.tolist()
+    assert [film.steps for film in filmed] == found.lengths.tolist()

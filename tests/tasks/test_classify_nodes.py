@@ -7,14 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from descend.contracts import Batch
 from descend.data.graphs.embedded import load_planted
 from descend.data.graphs.sampling import NeighbourSampler
 from descend.data.streams.batches import take_examples
 from descend.engine.evaluation import score_set
 from descend.models import gcn, graphsage
 from descend.tasks.classify_nodes import ClassifyFirstNodes, ClassifyNodes
-from descend.tasks.kept_graph import KeptGraph
 from tests.close import close
 from tests.tasks.graph_cases import with_node_classes
 
@@ -52,15 +50,6 @@ def test_trained_on_one_graph_applied_to_one_of_another_size() -> None:
     for g in range(len(sizes)):
         close(found.logits(take_examples(batch, torch.tensor([g]))), together[g])
     assert len({sum(p.numel() for p in task().parameters()) for _ in sizes}) == 1
-
-
-def test_links_are_kept_while_the_same_tensors_come() -> None:
-    read, batch = KeptGraph(), with_node_classes()
-    first = read(batch)
-    assert read(dict(batch)) is first
-    other: Batch = {**batch, "nodes": batch["nodes"] + 1}
-    assert read(other) is not first
-    close(read(other).nodes, batch["nodes"] + 1)
 
 
 def test_trees_with_all_neighbours_are_the_whole_graph() -> None:

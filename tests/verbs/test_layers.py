@@ -67,3 +67,10 @@ def test_a_run_is_shown_at_its_own_size(tmp_path: Path) -> None:
     found = descend.layers(str(tmp_path))
     assert found.flops == descend.layers(ResNet(config), torch.zeros(1, 3, 32, 32)).flops < by_default.flops
     assert descend.layers(str(tmp_path), side=224).flops == by_default.flops
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("gcn", 23_040), ("gat", 92_373)])
+def test_a_graph_network_is_shown_on_a_ring(name: str, parameters: int) -> None:
+    found = descend.layers(name)
+    assert found.parameters == parameters
+    assert found.flops > 2 * 8 * parameters * 0.9, "8 nodes, a multiply-add for each weight"
