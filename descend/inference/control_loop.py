@@ -25,6 +25,7 @@ from descend.contracts import PlansActions
 from descend.data.control.arm_camera import Camera, View, render
 from descend.data.control.arm_world import JOINTS, SPEED, ArmWorld, Scene, tips
 from descend.data.control.episodes import AverageChunks, EpisodeChance, RunChunks
+from descend.errors import Mistake
 from descend.inference.scene_reader import ColourDetector, SceneReader
 from descend.ops.robotics.execution import apply_increment
 from descend.ops.robotics.kinematics import UR10E
@@ -81,7 +82,8 @@ class ControlLoop:
         return render(scene, self.camera)
 
     def look(self, scene: Scene, text: str, known: Tensor | None) -> Tensor:
-        """Where cube and bin are (1, 3 + 2 or 3), by what is seen now; `known` holds while the fingers are closed."""
+        """Where cube and bin are (1, 3 + 2 or 3), by what is seen now; `known` holds for what is hidden, and while the
+        fingers are closed."""
         with self.watch.measure("camera"):
             seen = self.see(scene)
         with self.watch.measure("detection"):
@@ -89,8 +91,12 @@ class ControlLoop:
         with self.watch.measure("localisation"):
             if known is not None and bool(scene.grip[0] < 0.5):
                 return torch.cat([tips(scene.theta), known[:, 3:]], dim=-1)
-            pose = self.camera.pose(scene)
-            found = self.reader.place(text, boxes, seen.depth, pose)
+            try:
+                found = self.reader.place(text, boxes, seen.depth, self.camera.pose(scene))
+            except Mistake:
+                if known is None:
+                    raise
+                return known  # the arm hides what it reaches for: it is where it was seen last
             places = found.place if self.world.bins > 1 else found.place[:, :0]
             return torch.cat([found.cube, places], dim=-1)
 

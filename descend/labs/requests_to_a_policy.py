@@ -9,6 +9,9 @@
 Measured on new episodes: the share in which the named cube is taken, and in which swapped words swap the cube.
 MF 30.6 lets a large vision-language model stand before the policy; a detector of colours and a reader of two words
 stand for it here. Set before the first run: both shares at least 0.9.
+Changed after a first recording (supported, refuted, refuted: 85 to 100% named, 75 to 95% swapped), tried on other seeds:
+chunks are averaged instead of run eight steps at a time, what the arm hides is taken to be where it was seen last, and
+there are more steps of training and more episodes. The limits are those of the first run.
 
 Systems: vlm-to-policy
 """
@@ -24,7 +27,7 @@ from descend.data.control.arm_camera import fixed_camera
 from descend.data.control.arm_world import PAINTS, ArmWorld, Scene
 from descend.data.control.demonstrations import record
 from descend.data.control.environments import episode_seed
-from descend.data.control.episodes import RunChunks
+from descend.data.control.episodes import AverageChunks
 from descend.engine.minimise import minimise
 from descend.errors import Mistake
 from descend.inference.control_loop import ControlLoop
@@ -42,9 +45,9 @@ CLAIM = (
     " the target: in at least 90% of episodes, and swapped words swap the cube in at least 90%."
 )
 BUDGET = 50.0
-PRICE = 80.0  # steps of training that a second of one core buys, the rest included
-ENOUGH = 1000  # steps below which nothing is claimed
-EPISODES, BATCH, RATE, CHUNK, JUDGED = 400, 64, 1e-3, 16, 20
+PRICE = 240.0  # steps of training that a second of one core buys, the rest included
+ENOUGH = 4000  # steps below which nothing is claimed
+EPISODES, BATCH, RATE, CHUNK, JUDGED = 400, 64, 1e-3, 16, 30
 SIZE = (96, 128)  # of the image
 
 
@@ -78,7 +81,7 @@ def request(scene: Scene, cube: int, place: int) -> str:
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Which cube was taken, and whether it was placed, by request and by the swapped one."""
     steps, world = max(10, round(PRICE * budget)), ArmWorld(2, 2)
-    loop = ControlLoop.make(world, fixed_camera(*SIZE), learn(world, steps, seed), RunChunks(8))
+    loop = ControlLoop.make(world, fixed_camera(*SIZE), learn(world, steps, seed), AverageChunks())
     judged = min(JUDGED, max(1, steps // 100))
     named, placed, swapped = [], [], []
     for i in range(judged):

@@ -12,6 +12,7 @@ from descend.data.control.arm_world import CUBE, PAINTS, ArmWorld, Scene
 from descend.data.control.episodes import RunChunks
 from descend.data.control.instructions import compose
 from descend.data.control.scripted import ScriptedPolicy
+from descend.errors import Mistake
 from descend.inference.control_loop import ControlLoop, Stopwatch
 from descend.inference.scene_reader import ColourDetector, SceneReader
 from descend.ops.robotics.camera import project
@@ -79,6 +80,30 @@ class TrueBoxes:
 
     def decode(self, found: Tensor, least: float = 0.001, most: int = 100) -> Boxes:
         return Boxes(self.box[None, None], self.paint.view(1, 1), torch.ones(1, 1))
+
+
+class SeenOnce(ColourDetector):
+    """Everything at first, and nothing after that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    def decode(self, found: Tensor, least: float = 0.001, most: int = 100) -> Boxes:
+        self.looks += 1
+        boxes = super().decode(found, least, most)
+        return boxes if self.looks == 1 else boxes._replace(classes=torch.full_like(boxes.classes, -1))
+
+
+def test_what_is_hidden_is_where_it_was_seen_last() -> None:
+    world = ArmWorld()
+    scene = world.reset([5])
+    loop = ControlLoop(world, CAMERA, ScriptedPolicy(world), SceneReader(CAMERA, SeenOnce()), WHOLE)
+    seen = loop.look(scene, told(scene), None)
+    assert (seen[:, :3] - scene.of_target()).norm() < 0.01
+    assert torch.equal(loop.look(scene, told(scene), seen), seen)
+    with pytest.raises(Mistake, match="can be seen"):  # a thing that was never seen is a mistake
+        loop.look(scene, told(scene), None)
 
 
 class Sleeper:

@@ -22,7 +22,7 @@ def test_a_short_run_says_nothing() -> None:
 
 
 def test_the_verdict_reads_the_numbers() -> None:
-    good = {"steps": 4000, "judged": 20, "named": 0.95, "placed": 0.9, "swapped": 0.9}
+    good = {"steps": 12000, "judged": 30, "named": 0.95, "placed": 0.9, "swapped": 0.9}
     assert lab.verdict(good) == "supported"
     for name in ("named", "swapped"):
         assert lab.verdict({**good, name: 0.85}) == "refuted"
