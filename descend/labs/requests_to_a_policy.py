@@ -9,7 +9,7 @@
 Measured on new episodes: the share in which the named cube is taken, and in which swapped words swap the cube.
 MF 30.6 lets a large vision-language model stand before the policy; a detector of colours and a reader of two words
 stand for it here. Set before the first run: both shares at least 0.9.
-Changed after a first recording (supported, refuted, refuted: 85 to 100% named, 75 to 95% swapped), tried on other seeds:
+Changed after a first recording (supported, refuted, refuted: 85 to 100% named, 75 to 95% swapped), on other seeds:
 chunks are averaged instead of run eight steps at a time, what the arm hides is taken to be where it was seen last, and
 there are more steps of training and more episodes. The limits are those of the first run.
 
