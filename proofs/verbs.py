@@ -77,6 +77,7 @@ OF_A_RECIPE: dict[str, Calls] = {
     "decode": lambda tiny: [["decode", tiny.run, f"{tiny.run}-codes.safetensors", *place(tiny, "decoded.png")]],
     "track": lambda tiny: [["track", tiny.run, str(Path(show(tiny)).parent), "--json"]],
     "act": lambda tiny: [["act", tiny.run, "--episodes", "1"]],
+    "play": lambda tiny: [["play", tiny.run, "--episodes", "1", *place(tiny, "episode.gif")]],
     "judge": lambda tiny: [["judge", tiny.run, "--by", tiny.run, "-n", "4"]],
     "doctor": lambda tiny: [["doctor", tiny.run], ["doctor", tiny.run, "--checkpoint", "best", "--json"]],
     "layers": lambda tiny: [["layers", tiny.run]],

@@ -140,7 +140,8 @@ def count_steps(scores: list[float], bar: float, steps: int) -> int:
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps, or where nothing was learned from scratch."""
+    """Supported where both ways that start need at most half of the steps, and the frozen backbone is what it was; open
+    after too few steps, or where nothing was learned from scratch."""
     if numbers["steps"] < ENOUGH or max(numbers["scratch"]) < 0.1:
         return "open"
     scratch, *started = numbers["steps_to_best"]

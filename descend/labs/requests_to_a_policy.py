@@ -112,7 +112,8 @@ def act(loop: ControlLoop, scene: Scene, text: str, seed: int) -> tuple[int, boo
 
 
 def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps; placing the cube in the bin is told, and judged by the recipe's own record."""
+    """Supported where both shares are at least 0.9; open after too few steps. Whether the cube comes into the bin is
+    told, and judged by the recipe's own record."""
     if numbers["steps"] < ENOUGH:
         return "open"
     return "supported" if min(numbers["named"], numbers["swapped"]) >= 0.9 else "refuted"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -197,16 +194,3 @@ def test_a_node_of_an_unknown_class_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(ring(5)))
     with pytest.raises(Mistake, match="no node has a class"):
         recipe.judge(str(tmp_path / "c.json"), parts.model, tmp_path)
-
-
-@pytest.mark.system("neighbour-sampling", "large")
-def test_a_million_edges_are_learned_in_bounded_memory() -> None:
-    """By a process of its own: 2 GB at most, Python and torch included."""
-    command = [sys.executable, "-m", "tests.kinds.large_graph"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
-    edges, first, last, memory = map(float, done.stdout.split())
-    assert edges > 1e6
-    assert last < first
-    assert memory < 2.0

@@ -15,11 +15,12 @@ import pytest
 from descend import models, recipes
 from descend.engine.loop import Loop
 from descend.errors import Mistake
+from descend.kinds.control import Play
 from descend.kinds.saved import HOMES, RENAMED, class_name, find_class, from_json, source_index, to_json
 from descend.models.mlp import MLPConfig
 from descend.ops.teacher_forcing import LinearDecay
 from descend.optim.proximal import ProximalGradient
-from descend.optim.rules import SGD, AdamW
+from descend.optim.rules import SGD, Adam, AdamW
 from tests.contracts.source import LEVEL
 
 LAST_RELEASE = Path(__file__).parents[1] / "verbs" / "data" / "last_release"
@@ -29,6 +30,20 @@ CHANGED: dict[str, dict[str, Any]] = {
     "mlp-csv": {
         "model": MLPConfig(hidden=(256, 256)),
         "loop": Loop(steps=2000, batch=256, ema=0.99, eval_every=50, save_every=250, watch="min loss"),
+    },
+    "ppo-pendulum": {
+        "data": Play(env="Pendulum-v1", length=64, valid=60),
+        "optim": Adam(lr=1e-3, eps=1e-5),
+        "loop": Loop(
+            steps=400,
+            batch=16,
+            eval_every=20,
+            save_every=50,
+            watch="max return",
+            threads=1,
+            precision="float32",
+            compile="off",
+        ),
     },
     "unet-scenes": {"loop": Loop(steps=3600, batch=16, clip=1.0, eval_every=200, save_every=600, watch="max mean_iou")},
 }
