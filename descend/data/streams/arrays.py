@@ -52,11 +52,7 @@ class Cursor:
         here = self.epoch * self.n + self.position
         start, end = here + self.rank * self.share, here + (self.rank + 1) * self.share
         self.epoch, self.position = divmod(here + self.batch, self.n)
-        while start < end:
-            epoch, first = divmod(start, self.n)
-            stop = min(self.n, first + end - start)
-            yield epoch, first, stop
-            start += stop - first
+        yield from cut_at_epochs(start, end, self.n)
 
     def state_dict(self) -> dict[str, Any]:
         return {"epoch": self.epoch, "position": self.position}
@@ -68,6 +64,15 @@ class Cursor:
                 f"resume with the data that the run was started with"
             )
         self.epoch, self.position = state["epoch"], state["position"]
+
+
+def cut_at_epochs(start: int, end: int, n: int) -> Iterator[tuple[int, int, int]]:
+    """The examples from start to end of endless epochs of n, as pieces (epoch, start, stop) within an epoch."""
+    while start < end:
+        epoch, first = divmod(start, n)
+        stop = min(n, first + end - start)
+        yield epoch, first, stop
+        start += stop - first
 
 
 class Shuffled:
@@ -108,6 +113,10 @@ class Shuffled:
 
     def __next__(self) -> dict[str, Tensor]:
         return join_batches([self._piece(*piece) for piece in self.cursor.advance()])
+
+    def take(self, start: int, stop: int) -> dict[str, Tensor]:
+        """The examples number start, .., stop − 1 of all epochs laid end to end; the stream stays where it stands."""
+        return join_batches([self._piece(*piece) for piece in cut_at_epochs(start, stop, self.cursor.n)])
 
     def _piece(self, e: int, start: int, stop: int) -> dict[str, Tensor]:
         order, u = self.epoch(e)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from descend.data.reading import check_file, read_text, show
-from descend.data.streams.arrays import Cursor, generator
+from descend.data.streams.arrays import Cursor, cut_at_epochs, generator
 from descend.data.text.corpus import Corpus, open_corpus
 from descend.data.text.documents import many, pieces, sources
 from descend.errors import Mistake
@@ -125,7 +125,14 @@ class Windows:
         return self._starts[1]
 
     def __next__(self) -> Batch:
-        starts = torch.cat([self.starts(epoch)[first:stop] for epoch, first, stop in self.cursor.advance()])
+        return self._read(self.cursor.advance())
+
+    def take(self, start: int, stop: int) -> Batch:
+        """The windows number start, .., stop − 1 of all epochs laid end to end; the stream stays where it stands."""
+        return self._read(cut_at_epochs(start, stop, self.cursor.n))
+
+    def _read(self, pieces: Iterator[tuple[int, int, int]]) -> Batch:
+        starts = torch.cat([self.starts(epoch)[first:stop] for epoch, first, stop in pieces])
         return window(self.tokens, starts, self.context)
 
     def state_dict(self) -> dict[str, Any]:
