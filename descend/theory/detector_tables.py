@@ -4,7 +4,10 @@ They contradict each other and the models themselves: YOLO-v8s makes 300 images 
 the ranking "DETR above YOLO" is not that of the column mAP; YOLO-v8n has 3.16 M parameters, not 2.7, and Swin-L alone
 has 195 M, more than the printed 153.6 of a whole detector. `find_contradictions` lists what the tables themselves show.
 
-Systems: detector-benchmarks
+`find_disputed` does the same for the two comparisons of YOLO, DETR and RT-DETR (MF 25.5 and 26.5), with what the models
+here say of them; `labs/sets_and_grids.py` measures what can be measured.
+
+Systems: detector-benchmarks, detector-comparison-lab
 """
 
 from __future__ import annotations
@@ -68,6 +71,51 @@ MATRIX = {
     "attention visualisation": ("hard", "easy", "easy"),
 }
 """MF 29.1."""
+
+COMPARISON = {
+    "architecture": ("CNN backbone and grid head", "CNN and Transformer"),
+    "speed": ("fast", "moderate"),
+    "accuracy": ("good", "excellent"),
+    "small objects": ("weak", "strong"),
+    "training time": ("24-48 h", "500 h"),
+    "anchor-free": ("yes", "yes"),
+    "NMS": ("yes", "no"),
+    "real-time": ("yes", "depends on hardware"),
+}
+"""MF 25.5: YOLO, DETR."""
+
+SUMMARY = {
+    "architecture": ("CNN only", "CNN and Transformer", "hybrid"),
+    "inference": ("static grid", "set prediction", "set prediction"),
+    "post-processing": ("NMS", "NMS-free", "NMS-free"),
+    "attention": ("none", "global (all scales)", "S5 only"),
+    "query start": ("fixed anchors", "learned embeddings", "encoder features"),
+}
+"""MF 26.5: YOLOv8, DETR, RT-DETR."""
+
+
+class Disputed(NamedTuple):
+    """A cell of the comparisons that something else denies."""
+
+    claim: str
+    against: str
+
+
+def find_disputed() -> list[Disputed]:
+    """The cells of both comparisons that another table of the book, or a paper's own figures, deny."""
+    found = []
+    if COMPARISON["anchor-free"][0] == "yes" and SUMMARY["query start"][0] == "fixed anchors":
+        found.append(Disputed("25.5: YOLO is anchor-free", "26.5: YOLOv8 starts from fixed anchors (it has none)"))
+    if COMPARISON["real-time"][0] == "yes" and look_up("real-time on CPU")["YOLO"] == "no":
+        found.append(Disputed("25.5: YOLO is real-time", "29.1: not on a CPU"))
+    detr, better = find_printed("DETR"), [row.name for row in PRINTED[:4] if row.map > find_printed("DETR").map]
+    if COMPARISON["accuracy"] == ("good", "excellent") and better:
+        found.append(Disputed("25.5: DETR is more accurate", f"28.5.1: {', '.join(better)} are above its {detr.map}"))
+    if "all scales" in SUMMARY["attention"][1]:
+        found.append(Disputed("26.5: DETR attends to all scales", "25.2: one map of stride 32, flattened"))
+    if COMPARISON["small objects"] == ("weak", "strong"):
+        found.append(Disputed("25.5: DETR is strong on small objects", "Carion et al. (2020): it is weaker there"))
+    return found
 
 
 def look_up(criterion: str) -> dict[str, str]:

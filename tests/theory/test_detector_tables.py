@@ -4,11 +4,14 @@ import pytest
 
 from descend.errors import Mistake
 from descend.theory.detector_tables import (
+    COMPARISON,
     FAMILIES,
     MATRIX,
     PRINTED,
+    SUMMARY,
     choose_printed,
     find_contradictions,
+    find_disputed,
     find_printed,
     look_up,
 )
@@ -45,3 +48,20 @@ def test_models_that_meet_requirements() -> None:
                 ]
                 assert names == right
     assert [m.name for m in choose_printed(fps=30)] == ["YOLO-v8n", "YOLO-v8s", "YOLO-v8m"]
+
+
+@pytest.mark.system("detector-comparison-lab", "claims")
+def test_the_comparisons_are_data_and_five_cells_are_disputed() -> None:
+    assert len(COMPARISON) == 8
+    assert all(len(row) == 2 for row in COMPARISON.values())
+    assert len(SUMMARY) == 5
+    assert all(len(row) == 3 for row in SUMMARY.values())
+    found = find_disputed()
+    assert [dispute.claim.partition(":")[0] for dispute in found] == ["25.5", "25.5", "25.5", "26.5", "25.5"]
+    assert "YOLO-v8m, YOLO-v8l" in found[2].against
+
+
+@pytest.mark.system("detector-comparison-lab", "claims")
+def test_a_dispute_needs_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SUMMARY, "query start", ("none", "learned embeddings", "encoder features"))
+    assert all("anchor-free" not in dispute.claim for dispute in find_disputed())

@@ -21,6 +21,7 @@ def play(world: ArmWorld, scene: Scene, commands: torch.Tensor) -> list[Scene]:
     return found
 
 
+@pytest.mark.system("pick-and-place")
 @pytest.mark.system("pick-and-place", "phases")
 @pytest.mark.parametrize("pace", [1, 2])
 def test_the_books_phases_place_every_cube(pace: int) -> None:
