@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 NAMES = (
     "train_step", "vit", "swin", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet", "half_precision",
     "overhead", "losses", "optimizers", "long_attention", "tokenizers", "image_pipeline", "object_pipeline", "unet",
-    "flows", "unet_diffusion", "nms", "detection_scores", "yolo_forward", "set_prediction", "graphs", "ppo",
+    "flows", "unet_diffusion", "nms", "detection_scores", "yolo_forward", "set_prediction", "graphs", "ppo", "lora",
 )  # fmt: skip
 HEAD = """# Speed
 

@@ -11,11 +11,13 @@ from types import ModuleType
 from descend import own_code
 from descend.errors import Mistake, nearest
 from descend.files import field_or, items, read_json
+from descend.nn.quantized import METHOD, rebuild
 from descend.weights import stable_baselines
 from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
 from descend.weights.digests import Damaged, verify_model
 from descend.weights.folder import PARTS
-from descend.weights.pretrained import OWN, Pretrained
+from descend.weights.peft import CONFIG
+from descend.weights.pretrained import FORMS, OWN, Pretrained
 
 SAME_LAYOUT = {
     "DDIMPipeline": "DDPMPipeline",
@@ -23,6 +25,7 @@ SAME_LAYOUT = {
     "StableDiffusionInpaintPipeline": "StableDiffusionPipeline",
 }
 """Pipelines of diffusers with the parts of another one."""
+FORMS[METHOD] = rebuild
 PRUNED = 5  # times that a checkpoint may be replaced by a better one while it is being opened
 
 
@@ -180,6 +183,10 @@ def find_by_class(name: str) -> str:
 def _load(folder: Path) -> Pretrained:
     """The model in a folder, by what its config.json says."""
     path = folder / "config.json"
+    if (folder / CONFIG).exists() and not path.exists():
+        from descend.models._adapted import open_adapted
+
+        return open_adapted(folder)
     if (folder / PARTS).exists():
         path = folder / PARTS
     values = read_json(path)

@@ -24,6 +24,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from descend.models._text_scores import ScoresTexts, zero_score
 from descend.nn.attention.multi_head import CausalSelfAttention
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gelu import GELUTanh
@@ -113,6 +114,14 @@ class GPT2(Pretrained):
         return CachedDecoder(Ends(self.embed, self.ln_f, self.wte.weight), blocks, self.config.context)
 
 
+class GPT2ForSequenceClassification(ScoresTexts, GPT2):
+    """tokens (b, t), and which are real or written (b, t) -> a score of each text (b): a reward model"""
+
+    def __init__(self, config: GPT2Config):
+        super().__init__(config)
+        self.score = zero_score(config.width)
+
+
 def draw_normal(module: nn.Module) -> None:
     """Weights N(0, 0.02²), biases 0, as released."""
     if isinstance(module, nn.Linear | nn.Embedding):
@@ -200,4 +209,11 @@ KEYS = [
     tie("lm_head.weight", "transformer.wte.weight"),
     drop("transformer.h.{}.attn.bias"),
     drop("transformer.h.{}.attn.masked_bias"),
+    rename("score.weight", "score.weight"),
 ]
+ARCHITECTURES: dict[str, type[Pretrained]] = {  # the first that a model is one of names it
+    "GPT2ForSequenceClassification": GPT2ForSequenceClassification,
+    "GPT2LMHeadModel": GPT2,
+    "GPT2Model": GPT2,
+    "GPT2DoubleHeadsModel": GPT2,
+}

@@ -20,6 +20,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from descend.models._text_scores import ScoresTexts, zero_score
 from descend.nn.attention.multi_head import Attention
 from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
@@ -87,6 +88,10 @@ class Llama(Pretrained):
                 nn.init.normal_(module.weight, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        return self.predict(self.states(tokens))
+
+    def states(self, tokens: Tensor) -> Tensor:
+        """norm(x_depth) (b, t, d): what the logits, and any other head, are read from."""
         t, c = tokens.shape[1], self.config
         if t > c.rope.reach(c.context):
             raise ValueError(f"{t} tokens, but this model has positions for {c.context} (its context)")
@@ -94,7 +99,11 @@ class Llama(Pretrained):
         x, angles = self.embed(tokens), c.rope.angles(positions, c.size, c.context)
         for block in self.blocks:
             x = block(x, angles)
-        return nn.functional.linear(self.norm(x), self.unembedding())
+        return self.norm(x)
+
+    def predict(self, states: Tensor) -> Tensor:
+        """Logits (b, t, v)."""
+        return nn.functional.linear(states, self.unembedding())
 
     def unembedding(self) -> Tensor:
         """U (v, d)"""
@@ -105,6 +114,15 @@ class Llama(Pretrained):
         blocks = [DecodingBlock(b.norm_1, b.attn, b.norm_2, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
         ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding())
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
+
+
+class LlamaForSequenceClassification(ScoresTexts, Llama):
+    """tokens (b, t), and which are real or written (b, t) -> a score of each text (b): a reward model"""
+
+    def __init__(self, config: LlamaConfig):
+        super().__init__(config)
+        self.head = None
+        self.score = zero_score(config.width)
 
 
 SIZES = {
@@ -167,4 +185,11 @@ KEYS = [
     rename("norm.weight", "model.norm.weight"),
     untied("head.weight", "lm_head.weight", same_as="model.embed_tokens.weight"),
     drop("model.layers.{}.self_attn.rotary_emb.inv_freq"),
+    rename("score.weight", "score.weight"),
 ]
+ARCHITECTURES: dict[str, type[Pretrained]] = {  # the first that a model is one of names it
+    "LlamaForSequenceClassification": LlamaForSequenceClassification,
+    "LlamaForCausalLM": Llama,
+    "LLaMAForCausalLM": Llama,
+    "LlamaModel": Llama,
+}

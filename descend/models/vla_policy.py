@@ -2,7 +2,7 @@
 
     t = mean of a small transformer over words + places            what was said
     where = coordinates of 16 places of the image, found by convolutions whose maps t scales and shifts
-    X = [ where | words | state | T learned queries ]              one row of tokens
+    X = [ where | words | state | T learned queries + where ]      one row of tokens
     transformer encoder, every token looks at every other (padding is not looked at)
     a_1 .. a_T = W norm(X'_queries) + b                            joint increments and the gripper
 
@@ -10,7 +10,8 @@ The same scene with another instruction is another row of tokens, so it may lead
 knows are part of its config; others are refused. MF names such models only; large ones start from a vision-language
 model and may write actions as tokens, this one is trained from nothing and writes numbers. That the text modulates the
 image is RT-1's, the spatial softmax that of visuomotor policies before it: with plain patches of 8×8 pixels in the
-row, 4000 steps did not connect the name of a colour with its pixels.
+row, 4000 steps did not connect the name of a colour with its pixels. `where` is added to every query, too: when it only
+stood in the row, behind four layers of attention, the connection took two to three times as many steps.
 
 Systems: vla-policy
 """
@@ -81,7 +82,7 @@ class VLAPolicy(ChunkPolicy):
         words = self.reader(self.words(tokens) + self.places[: tokens.shape[1]], spoken)
         told = (words * spoken[..., None]).sum(dim=1) / spoken.sum(dim=1, keepdim=True)
         where = self.where(image, told)
-        queries = self.queries.expand(len(state), -1, -1)
+        queries = self.queries + where
         row = torch.cat([where, words, self.state(self.state_scale(state))[:, None], queries], dim=1)
         real = torch.ones(row.shape[:2], dtype=torch.bool, device=row.device)
         real[:, where.shape[1] : where.shape[1] + words.shape[1]] = spoken

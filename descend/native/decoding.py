@@ -79,8 +79,8 @@ class _Model(Structure):
 
 class _Step(Structure):
     _fields_ = [
-        *((name, c_int64) for name in ("rows", "used", "length")),
-        *((name, c_void_p) for name in ("first", "cos", "sin", "x", "cache", "room", "logits")),
+        *((name, c_int64) for name in ("rows", "places", "length")),
+        *((name, c_void_p) for name in ("place", "used", "first", "cos", "sin", "x", "cache", "room", "logits")),
     ]
 
 
@@ -125,21 +125,25 @@ class NativeStep:
         self,
         x: Tensor,
         cache: Tensor,
-        used: int,
-        pad: Tensor | None = None,
+        used: int | Tensor,
+        first: Tensor | None = None,
         rotary: tuple[Tensor, Tensor] | None = None,
+        places: Tensor | None = None,
     ) -> Tensor:
-        """Logits (b, v). `x` (b, d) is overwritten; `cache` (depth, 2, b, kv_heads, length, k) takes the new token.
+        """Logits (b, v). `x` (b, d) is overwritten; `cache` (depth, 2, places, kv_heads, length, k) takes the new token.
 
-        `pad` (b,) counts the first tokens that are not seen, as padding is not; `rotary` holds cos and sin (b, k/2).
+        `used` counts the tokens that a row has there already, one number or (b,); `places` (b,) says which rows of the
+        cache these are (None: all), `first` (b,) what each sees first; `rotary` holds cos and sin (b, k/2).
         """
         assert self.library is not None
         rows, length = len(x), cache.shape[4]
+        used = torch.full((rows,), used) if isinstance(used, int) else used
+        places = torch.arange(rows) if places is None else places
         needed = self.library.room(byref(self.model), c_int64(rows), c_int64(length))
         if len(self.room) < needed:
             self.room = torch.empty(needed)
         logits, (cos, sin) = x.new_empty(rows, self.vocab), rotary or (None, None)
-        tensors = (pad, cos, sin, x, cache, self.room, logits)
-        step = _Step(rows, used, length, *map(pointer, tensors))
+        tensors = (places, used, first, cos, sin, x, cache, self.room, logits)
+        step = _Step(rows, cache.shape[2], length, *map(pointer, tensors))
         self.library.step(byref(self.model), byref(step), c_int(torch.get_num_threads()))
         return logits

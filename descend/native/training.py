@@ -24,6 +24,8 @@ def usable(*x: Tensor) -> bool:
     """Whether there is compiled code for such tensors: of one type; in bfloat16 it takes numbers in pairs."""
     first, *others = x
     known = first.dtype == torch.float32 or (first.dtype == torch.bfloat16 and first.shape[-1] % 2 == 0)
+    if torch.compiler.is_exporting():  # a graph for other programs is made of torch's own operations
+        return False
     return known and first.device.type == "cpu" and all(y.dtype == first.dtype for y in others) and is_built()
 
 

@@ -8,6 +8,8 @@
 #endif
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));  // at any address
+typedef float v4 __attribute__((vector_size(16), aligned(4)));
+typedef float v16 __attribute__((vector_size(64), aligned(4)));
 typedef int32_t i8 __attribute__((vector_size(32)));
 typedef uint32_t u8 __attribute__((vector_size(32)));
 typedef uint16_t h8 __attribute__((vector_size(16), aligned(2)));
@@ -45,7 +47,23 @@ static inline void put_some(T *p, v8 x, int64_t n) {
   std::memcpy(p, out, n * sizeof(T));
 }
 
+static inline v16 at16(const float *p) { return *(const v16 *)p; }
+static inline v16 some16(const float *p, int64_t n) {
+  float in[16] = {};
+  std::memcpy(in, p, n * sizeof(float));
+  return at16(in);
+}
+
 static inline float total(v8 a) { return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7])); }
+static inline float total(v16 a) {
+  v8 half[2];
+  std::memcpy(half, &a, sizeof(a));
+  const v8 b = half[0] + half[1];
+  v4 quarter[2];
+  std::memcpy(quarter, &b, sizeof(b));
+  const v4 c = quarter[0] + quarter[1];
+  return (c[0] + c[1]) + (c[2] + c[3]);
+}
 
 // e^x = 2^n e^r with |r| <= ln 2 / 2, and e^r by its series.
 static inline v8 exp(v8 x) {

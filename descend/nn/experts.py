@@ -79,7 +79,7 @@ class Experts(nn.Module):
         return torch.cat([
             F.linear(self.activation(F.linear(rows, gate)) * F.linear(rows, up), down)
             for gate, up, down, rows in weights
-            if len(rows) or torch.is_grad_enabled()  # with a gradient all take part, so that none is left without one
+            if torch.is_grad_enabled() or len(rows)  # with a gradient all take part, so that none is left without one
         ])  # fmt: skip
 
 
@@ -94,6 +94,10 @@ class ExpertNetworks(nn.ModuleList):
 def dispatch(x: Tensor, weight: Tensor, index: Tensor, experts: Experts | ExpertNetworks) -> Tensor:
     """Σ_k weight · E_index(x): x (n, d), weight and index (n, k) -> (n, d)."""
     n, k = index.shape
+    if torch.compiler.is_exporting():  # a graph has no groups whose sizes the data decide: every expert answers all
+        every = experts(x.repeat(len(experts), 1), [n] * len(experts)).unflatten(0, (len(experts), n))
+        gates = weight.new_zeros(n, len(experts)).scatter(1, index, weight)
+        return torch.einsum("ne,end->nd", gates.to(every.dtype), every)
     flat = index.flatten()
     order = flat.argsort(stable=True)  # the n k visits, expert by expert
     counts = flat.bincount(minlength=len(experts)).tolist()

@@ -8,12 +8,13 @@ Read at the last token of a text it is a score of the whole: a reward model. w s
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 
+@runtime_checkable
 class ReadsStates(Protocol):
     """A language model in two steps."""
 

@@ -87,7 +87,11 @@ def unbend(y: Tensor, knots: Knots) -> tuple[Tensor, Tensor]:
 def find_piece(value: Tensor, places: Tensor, knots: Knots) -> Piece:
     """The piece whose places are around each value; the first or last for values outside."""
     last = places.shape[-1] - 2
-    k = torch.searchsorted(places.detach(), value.detach()[..., None].contiguous(), right=True).sub(1).clamp(0, last)
+    if torch.compiler.is_exporting():  # ONNX has no search
+        found = (places <= value[..., None]).sum(-1, keepdim=True)
+    else:
+        found = torch.searchsorted(places.detach(), value.detach()[..., None].contiguous(), right=True)
+    k = found.sub(1).clamp(0, last)
     both = torch.cat([k, k + 1], -1)
     (x, x_next), (y, y_next), (d, d_next) = (part.gather(-1, both).unbind(-1) for part in knots)
     return Piece(x, y, x_next - x, y_next - y, d, d_next)

@@ -5,12 +5,17 @@
 MF 30.5: 5 + 15 + 2 + 20 + 10 + 5 = 57 ms, 17.5 Hz (printed as about 17); at 10 Hz 43 ms are left. The six numbers are
 given to the stages of the chain in its order: camera, detection, localisation, policy, kinematics, transmission.
 
-Systems: perception-control-pipeline
+    batches    latency = batch / throughput
+
+MF 28.4.4 heads this column ms/img, an erratum: it is how long a whole batch takes, and every image of it waits so long.
+The time for each image, 1 / throughput, falls with the batch (100 to 5 ms) while the latency rises (100 to 320 ms).
+
+Systems: perception-control-pipeline, inference-optimization
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -52,3 +57,15 @@ class Budget:
     def over(self, allowed: Mapping[str, float]) -> dict[str, float]:
         """By how many ms each stage is beyond what it is allowed."""
         return {name: took - allowed[name] for name, took in self.stages.items() if took > allowed.get(name, took)}
+
+
+def batch_latency(batch: int, throughput: float) -> float:
+    """Seconds that every input of a batch waits for its answer: batch / throughput."""
+    if batch < 1 or not throughput > 0:
+        raise Mistake(f"a batch of {batch} at {throughput} a second has no latency; both must be above 0")
+    return batch / throughput
+
+
+def throughput_gain(throughputs: Sequence[float]) -> list[float]:
+    """How many times the first throughput each is."""
+    return [rate / throughputs[0] for rate in throughputs]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -48,6 +49,15 @@ def write_digests(checkpoint: Path, threads: Executor) -> Path:
     path = checkpoint / CHECKSUMS
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
     return path
+
+
+def digest_state(state: Mapping[str, Tensor]) -> str:
+    """Of all tensors of a model, their names, shapes and types."""
+    found = xxhash.xxh3_128()
+    for name, tensor in state.items():
+        found.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        found.update(raw_bytes(tensor.cpu().contiguous()))
+    return found.hexdigest()
 
 
 def digest_file(path: Path, threads: Executor) -> dict[str, Any]:

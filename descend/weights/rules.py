@@ -122,6 +122,17 @@ def same_names(names: Iterable[str]) -> list[Rule]:
     return [rename(name, name) for name in names]
 
 
+CODES = (".codes", ".scales")
+"""What a layer of codes holds in place of its weight (`nn/quantized.py`), as rows of outputs in every file."""
+
+
+def code_rules(rules: Iterable[Rule]) -> list[Rule]:
+    """Where the codes of a weight are in the file: beside the place of the weight, whatever its layout there."""
+    found = [rule for rule in rules if rule.ours.endswith(".weight") and rule.theirs.endswith("weight")]
+    names = ((rule.ours.removesuffix(".weight"), rule.theirs.removesuffix("weight")) for rule in found)
+    return [rename(f"{ours}{part}", f"{theirs}{part[1:]}") for ours, theirs in names for part in CODES]
+
+
 def count_pieces(name: str, tensor: Tensor, rules: Iterable[Rule]) -> int:
     """How many tensors of the file make this one."""
     return len(tensor) if find_own(name, rules)[0].stacked else 1

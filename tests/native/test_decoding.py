@@ -133,6 +133,19 @@ def test_the_result_does_not_depend_on_the_threads() -> None:
     assert torch.equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("f", range(4), ids=ACTIVATIONS)
+def test_a_row_does_not_depend_on_the_others(f: int) -> None:
+    """Bit for bit, although width 20 and hidden 27 leave a rest everywhere; each with its own place and length."""
+    small = Small(gated=True)
+    native, x, cache = small.native(ACTIVATIONS[f]), small.draw(13, 20), small.draw(2, 2, 15, 4, 9, 8)
+    used, first, places = torch.arange(13) % 8, torch.arange(13) % 2, torch.arange(14, 1, -1)
+    one = [cache[:, :, place : place + 1].clone() for place in places.tolist()]
+    together = native.step(x.clone(), cache, used, first, None, places)
+    for n, own in enumerate(one):
+        assert torch.equal(native.step(x[n : n + 1].clone(), own, int(used[n]), first[n : n + 1]), together[n : n + 1])
+        assert torch.equal(own, cache[:, :, places[n] : places[n] + 1])
+
+
 def test_large_scores_stay_finite() -> None:
     small = Small()
     cache = small.draw(2, 2, 1, 4, 9, 8) * 1e4

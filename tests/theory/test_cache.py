@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from descend.models import deepseek_v2, llama, palm
+from descend.models import deepseek_v2, gpt2, llama, palm
 from descend.ops.attention.dot_product import causal_mask
 from descend.theory.cache import (
+    MEGABYTE,
+    CacheShape,
+    cache_bytes,
     cache_numbers,
     cached_products,
     causal_products,
@@ -20,9 +23,10 @@ from descend.theory.cache import (
 from descend.theory.experts import active_fraction, expert_fraction, relative_cost
 
 
-def kept(decoder: object) -> int:
-    decoder.start(torch.tensor([[1]]), torch.zeros(1, dtype=torch.long), 1)  # type: ignore[attr-defined]
-    return int(decoder.cache.kv.numel())  # type: ignore[attr-defined]
+def kept(decoder: object) -> float:
+    """Numbers for a token, in the cache of a text of 16."""
+    decoder.start(torch.tensor([[1]]), torch.zeros(1, dtype=torch.long), 16)  # type: ignore[attr-defined]
+    return float(decoder.cache.kv.numel() / 16)  # type: ignore[attr-defined]
 
 
 @pytest.mark.system("grouped-query-attention", "cache")
@@ -36,6 +40,41 @@ def test_a_token_leaves_what_the_formula_says() -> None:
     assert kept(palm.Palm(palm.TINY).decoder()) == cache_numbers(1, 8, 2)
     assert kept(deepseek_v2.DeepseekV2(deepseek_v2.TINY).decoder()) == latent_cache_numbers(16, 4, 2)
     assert equivalent_groups(512, 64, 128) == 2.25
+
+
+@pytest.mark.system("kv-cache-memory", "measured")
+@pytest.mark.system("kv-cache-memory")
+@pytest.mark.parametrize("rows", [1, 3])
+def test_bytes_of_a_decoders_cache(rows: int) -> None:
+    """The tensors themselves, for a text of 16 tokens in float32: grouped, multi-query and multi-head."""
+    gpt, grouped, single = gpt2.TINY, llama.TINY, palm.TINY
+    for model, shape in (
+        (gpt2.GPT2(gpt), CacheShape(gpt.depth, gpt.heads, gpt.width // gpt.heads)),
+        (llama.Llama(grouped), CacheShape(grouped.depth, grouped.heads, grouped.size, grouped.kv_heads)),
+        (palm.Palm(single), CacheShape(single.depth, single.heads, 8, 1)),
+    ):
+        decoder = model.decoder()
+        decoder.start(torch.ones(rows, 3, dtype=torch.long), torch.zeros(rows, dtype=torch.long), 16)
+        assert decoder.cache.kv.nbytes == cache_bytes(shape, 16, rows, 4)
+
+
+@pytest.mark.system("kv-cache-memory", "formulas", "reduction")
+@pytest.mark.parametrize("heads", [12, 96])
+def test_formulas(heads: int) -> None:
+    full, single = CacheShape(7, heads, 64), CacheShape(7, heads, 64, 1)
+    assert cache_bytes(full, 1024, 3) == 2 * 7 * 3 * heads * 1024 * 64 * 2
+    assert cache_bytes(CacheShape(7, heads, 64, 6), 1024, 3) == 2 * 7 * 3 * 6 * 1024 * 64 * 2
+    assert cache_bytes(full, 10) == heads * cache_bytes(single, 10)
+    assert cache_bytes(full, 10, 1, 4) == 2 * cache_bytes(full, 10)
+
+
+@pytest.mark.system("kv-cache-memory", "errata")
+def test_the_books_table() -> None:
+    """Groups of eight cannot share twelve heads; and XL has heads for a width of 3072."""
+    with pytest.raises(ValueError, match="12 heads cannot share 8"):
+        CacheShape(12, 12, 64, 8)
+    assert cache_bytes(CacheShape(24, 24, 128), 1024) == 288 * MEGABYTE
+    assert cache_bytes(CacheShape(24, 16, 128), 1024) == 192 * MEGABYTE
 
 
 @pytest.mark.system("grouped-query-attention", "between", "cache")

@@ -21,6 +21,10 @@ from descend.nn.attention.rotary import rotate
 def attend_window(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
     """softmax(Q Kᵀ / √k + M) V with M open for the last `window` keys: q (b, t, h, k), k and v (b, t, kv_heads, k)."""
     t, w = q.shape[1], window
+    if torch.compiler.is_exporting():  # a graph has no blocks whose number the length decides: all pairs, masked
+        i = torch.arange(t, device=q.device)
+        apart = i[:, None] - i
+        return attend(q, k, v, mask=((apart >= 0) & (apart < w))[None, None])
     first = attend(q[:, :w], k[:, :w], v[:, :w], causal=True)
     if t <= w:
         return first

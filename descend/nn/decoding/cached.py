@@ -29,10 +29,15 @@ from descend.nn.decoding.cache import Cache, Layer
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.gelu import GELUTanh
 from descend.nn.mlp import MLP
+from descend.nn.quantized import QuantizedLinear
 from descend.nn.residual import add_parallel, add_post_norm, add_pre_norm
 
 ACTIVATIONS: dict[type[nn.Module], str] = {GELUTanh: "gelu-tanh", nn.GELU: "gelu", nn.SiLU: "silu", nn.ReLU: "relu"}
 Angles = tuple[Tensor, Tensor] | None
+PIECE = 512
+"""A prompt is read in pieces of so many tokens: the room that it needs beside the cache does not grow with it."""
+EVEN = 16
+"""The room of a cache is a multiple of it, so that the keys of every head begin at whole lines of the memory."""
 
 
 def read_norm(norm: nn.Module) -> Norm:
@@ -44,7 +49,9 @@ def read_norm(norm: nn.Module) -> Norm:
     raise ValueError(f"a {type(norm).__name__} cannot be decoded with, only LayerNorm and RMSNorm (with its eps given)")
 
 
-def read_map(linear: nn.Linear) -> Map:
+def read_map(linear: nn.Linear | QuantizedLinear) -> Map:
+    if isinstance(linear, QuantizedLinear):
+        linear = linear.linear()
     if type(linear) is not nn.Linear:  # an adapter around it would be lost
         raise ValueError(f"a {type(linear).__name__} cannot be decoded with: merge it into a plain nn.Linear first")
     return Map(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
@@ -162,20 +169,33 @@ class CachedDecoder:
     @torch.inference_mode()
     def start(self, tokens: Tensor, pad: Tensor, length: int) -> Tensor:
         """Read the prompts (b, t), whose first `pad[b]` tokens are padding; logits (b, v) after each."""
+        pieces = self.begin(tokens, self.reserve(len(tokens), length), pad if pad.any() else None)
+        for piece in pieces[:-1]:
+            self.read(*piece)
+        return self.read(*pieces[-1])
+
+    def reserve(self, rows: int, length: int) -> Tensor:
+        """A cache for texts of this length, to be filled."""
         parts, heads, size = self.blocks[0].cached
         room = length if self.window is None else min(length, 2 * self.window)
-        shape = len(self.blocks), parts, len(tokens), heads, room, size
-        self.cache = Cache(self.head.new_zeros(shape), pad if pad.any() else None, self.window)
-        *before, last = tokens.split(self.window or max(tokens.shape[1], 1), dim=1)
-        for piece in before:
-            self.read(piece)
-        return self.read(last)
+        aligned = (room + EVEN - 1) // EVEN * EVEN
+        return self.head.new_empty(len(self.blocks), parts, rows, heads, aligned, size)
+
+    def begin(self, tokens: Tensor, kv: Tensor, pad: Tensor | None = None) -> list[tuple[Tensor, Angles]]:
+        """Forget everything; the pieces in which the prompts are to be read, one after the other."""
+        self.cache = Cache(kv, pad, self.window)
+        size = min(PIECE, self.window or PIECE)
+        pieces = tokens.split(size, dim=1)
+        angles = self.angles(self.cache.positions(tokens.shape[1]))  # all at once: they may depend on the length
+        if angles is None:
+            return [(piece, None) for piece in pieces]
+        return list(zip(pieces, zip(*(part.split(size, -2) for part in angles), strict=True), strict=True))
 
     @torch.inference_mode()
     def step(self, tokens: Tensor) -> Tensor:
         """Read one more token (b,) of each row; logits (b, v) of the token after it."""
         if self.native is None or len(tokens) > MOST_ROWS:
-            return self.read(tokens[:, None])
+            return self.read(tokens[:, None], self.angles(self.cache.positions(1)))
         positions = self.cache.positions(1)
         x = self.ends.embed(tokens[:, None], positions)[:, 0]
         angles = self.angles(positions.expand(len(tokens), 1))
@@ -191,9 +211,9 @@ class CachedDecoder:
     def angles(self, positions: Tensor) -> Angles:
         return None if self.rope is None else self.rope.angles(positions, self.blocks[0].turned, self.trained)
 
-    def read(self, tokens: Tensor) -> Tensor:
-        positions = self.cache.positions(tokens.shape[1])
-        x, angles = self.ends.embed(tokens, positions), self.angles(positions)
+    def read(self, tokens: Tensor, angles: Angles) -> Tensor:
+        """Logits (b, v) after some more tokens (b, t) of each row."""
+        x = self.ends.embed(tokens, self.cache.positions(tokens.shape[1]))
         for block, layer in zip(self.blocks, self.cache.extend(tokens.shape[1]), strict=True):
             x = block(x, layer, angles)
         return F.linear(self.ends.norm(x[:, -1]), self.head)
