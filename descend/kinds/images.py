@@ -25,6 +25,7 @@ from descend.data.streams.arrays import InOrder, Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
 from descend.errors import Mistake
+from descend.kinds.compression import Compression
 from descend.kinds.origin import find_listed
 from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
 from descend.kinds.start_from import Start
@@ -77,6 +78,7 @@ class ClassifyImages(Recipe):
     mix: Mix = field(default_factory=Mix)
     attack: Attack = field(default_factory=Attack)
     start: Start = field(default_factory=Start)
+    compress: Compression = field(default_factory=Compression)
     head: ClassVar[str] = ""
     """How the class of the model ends, where its file has several."""
 
@@ -107,7 +109,7 @@ class ClassifyImages(Recipe):
             save_extra=prepare.save,
             exhibits=lambda: self.exhibits(model, splits, prepare),
         )
-        return self.start.apply(parts)
+        return self.compress.apply(self.start.apply(parts), bool(self.start.path))
 
     def read(self) -> Splits:
         """The images, in the size of the network to start from."""

@@ -5,7 +5,7 @@
 Scores s (n, m) go from queries to candidates: images to texts, or transposed. With one right candidate each, recall@1
 is the accuracy of the nearest neighbour; guessing has recall@k = k/m.
 
-Systems: clip
+Systems: clip, cross-and-bi-encoder
 """
 
 from __future__ import annotations
@@ -31,6 +31,13 @@ def recall(scores: Tensor, belongs: Tensor, k: int = 1) -> float:
     if not answered.any():
         raise Mistake("no query has a right answer among the candidates")
     return float(hits(scores[answered], belongs[answered], k).mean())
+
+
+def mean_reciprocal_rank(scores: Tensor, belongs: Tensor) -> float:
+    """MRR = (1/n) Σ_i 1 / (the rank of the best right answer of query i); of equal scores the wrong ones come first."""
+    best = scores.masked_fill(~belongs, -torch.inf).amax(1, keepdim=True)
+    rank = 1 + ((scores >= best) & ~belongs).sum(1)
+    return float((1 / rank.double()).mean())
 
 
 def pairs(n: int) -> Tensor:

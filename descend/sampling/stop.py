@@ -13,21 +13,34 @@ from descend.errors import Mistake
 
 def until(pieces: Iterable[str], stops: Sequence[str]) -> Iterator[str]:
     """The pieces up to the first stop string, which is left out; with no stop string, all of them."""
-    if "" in stops:
-        raise Mistake("a stop string is empty: it would stop before the first word; leave it out")
-    held = ""
+    held = Held(stops)
     for piece in pieces:
-        held += piece
-        if (at := first(held, stops)) is not None:
-            if at:
-                yield held[:at]
+        if shown := held.add(piece):
+            yield shown
+        if held.met:
             return
-        safe = len(held) - count_unfinished(held, stops)
-        if safe:
-            yield held[:safe]
-            held = held[safe:]
-    if held:
-        yield held
+    if held.text:
+        yield held.text
+
+
+class Held:
+    """The same for pieces that somebody hands in: what may be shown comes back, `text` is held until more is known."""
+
+    def __init__(self, stops: Sequence[str]):
+        if "" in stops:
+            raise Mistake("a stop string is empty: it would stop before the first word; leave it out")
+        self.stops, self.text, self.met = stops, "", False
+
+    def add(self, piece: str) -> str:
+        """What may be shown now; once a stop string is `met`, nothing more."""
+        if self.met:
+            return ""
+        whole = self.text + piece
+        at = first(whole, self.stops)
+        self.met = at is not None
+        safe = len(whole) - count_unfinished(whole, self.stops) if at is None else at
+        self.text = "" if self.met else whole[safe:]
+        return whole[:safe]
 
 
 def first(text: str, stops: Sequence[str]) -> int | None:

@@ -31,6 +31,8 @@ from descend.ranges import Between, Depth, NonNegative, Share
 
 Write = Callable[[Batch], Batch]
 """Prompts -> the texts that the policy makes of them: tokens (b, t), and which were written (b, t)."""
+Measure = Callable[[Batch], dict[str, Tensor]]
+"""Such texts -> what else is known of each (b): its true quality."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,23 @@ class LanguagePolicy(Task):
     """A batch is texts that `look_back` has seen; a move of "policy" for each epoch, on all of their tokens.
 
     `policy` maps tokens to logits and V, `reference` tokens to logits, `reward` tokens and `written` to R (b). The two
-    are frozen. `write` makes texts for prompts that are to be scored.
+    are frozen. `write` makes texts for prompts that are to be scored; `measure` says more of them.
     """
 
     players = ("policy",)
     frozen = ("reference", "reward")
 
     def __init__(
-        self, policy: nn.Module, reference: nn.Module, reward: nn.Module, numbers: ProximalTokens, write: Write
+        self,
+        policy: nn.Module,
+        reference: nn.Module,
+        reward: nn.Module,
+        numbers: ProximalTokens,
+        write: Write,
+        measure: Measure | None = None,
     ):
         super().__init__()
-        self.policy, self.numbers, self.write = policy, numbers, write
+        self.policy, self.numbers, self.write, self.measure = policy, numbers, write, measure
         self.reference = reference.eval().requires_grad_(False)
         self.reward = reward.eval().requires_grad_(False)
 
@@ -130,6 +138,7 @@ class LanguagePolicy(Task):
                 "reward": batch["reward"].mean(),
                 "kl": batch["kl"].mean(),
                 "entropy": mean_by_text(entropy, at),
+                "length": at.sum(-1).to(entropy.dtype).mean(),
                 "approximate_kl": mean_by_text(change.exp() - 1 - change, at),
                 "clip_fraction": mean_by_text(((change.exp() - 1).abs() > n.eps).to(change.dtype), at),
                 "explained_variance": explained_variance(value[at], target[at]),
@@ -138,12 +147,19 @@ class LanguagePolicy(Task):
 
     @torch.no_grad()
     def score(self, batch: Batch) -> dict[str, Tensor]:
-        """R of a text for each prompt, and log π / π_ref of the whole text, whose mean is the KL."""
+        """Of a text for each prompt: R, log π / π_ref of the whole text, whose mean is the KL, what is maximised of the
+        two, entropy of a token, and length."""
         texts = self.write(batch)
-        tokens, written = texts["tokens"], texts["written"]
+        where = next(self.policy.parameters()).device
+        tokens, written = texts["tokens"].to(where), texts["written"].to(where)
         x, y, at = tokens[:, :-1], tokens[:, 1:], written[:, 1:]
-        ratio = self.log_ratio(self.policy(x)[0], x, y)
-        return {"reward": self.reward(tokens, written), "kl": (ratio * at).sum(-1)}
+        logits = self.policy(x)[0]
+        kl, reward = (self.log_ratio(logits, x, y) * at).sum(-1), self.reward(tokens, written)
+        length = at.sum(-1).to(kl.dtype)
+        entropy = (Categorical(logits).entropy() * at).sum(-1) / length.clamp_min(1)
+        found = {"reward": reward, "kl": kl, "objective": reward - self.numbers.beta * kl}
+        found |= {"entropy": entropy, "length": length}
+        return found | (self.measure(texts) if self.measure else {})
 
 
 def mean_by_text(values: Tensor, at: Tensor) -> Tensor:

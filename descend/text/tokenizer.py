@@ -90,7 +90,7 @@ class Tokenizer:
             raise Mistake(f"{path} is not a tokenizer file: {error}") from None
         settings = read_settings(folder / "tokenizer_config.json")
         template, beside = settings.pop("chat_template", ""), folder / "chat_template.jinja"
-        return cls(inner, settings, read_text(beside) if beside.exists() else template or "")
+        return cls(inner, settings, read_text(beside) if beside.exists() else choose_template(template, folder))
 
     def save(self, folder: str | Path) -> None:
         """Write tokenizer.json and what belongs to it into a model folder."""
@@ -120,6 +120,18 @@ class Tokenizer:
         inner.add_special_tokens(list(dict.fromkeys(roles.values())))
         return type(self)(inner, {**self.settings, **roles}, self.chat_template)
 
+    def with_tokens(self, tokens: Sequence[str], chat_template: str) -> Self:
+        """The same tokenizer with more special tokens, which come after the others, and a template that uses them."""
+        inner = tokenizers.Tokenizer.from_str(self.inner.to_str())
+        inner.add_special_tokens(list(tokens))
+        return type(self)(inner, self.settings, chat_template)
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """All of them, by their numbers."""
+        added = self.inner.get_added_tokens_decoder()
+        return tuple(token.content for _, token in sorted(added.items()) if token.special)
+
     # Use
 
     @property
@@ -148,6 +160,17 @@ class Tokenizer:
             return self.encode(text)
         finally:
             self.inner.encode_special_tokens = True
+
+    def encode_places(self, text: str, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        """Tokens, and the characters of each: the first, and the one after the last. `special`: as `encode_special`."""
+        self.inner.encode_special_tokens = not special
+        try:
+            found = self.inner.encode(text, add_special_tokens=False)
+        except TypeError:
+            raise Mistake(not_unicode(text)) from None
+        finally:
+            self.inner.encode_special_tokens = True
+        return found.ids, found.offsets
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text, special tokens included."""
@@ -188,6 +211,16 @@ def read_settings(path: Path) -> dict[str, Any]:
         return read_json(path)
     except Mistake as mistake:
         raise Mistake(f"{mistake}; correct it, or delete it") from None
+
+
+def choose_template(found: object, folder: Path) -> str:
+    """The chat template of tokenizer_config.json: a text, or a list of named ones, of which the default counts."""
+    if isinstance(found, list):
+        named = {str(entry.get("name")): entry.get("template") for entry in found if isinstance(entry, dict)}
+        found = named.get("default", "")
+    if found is not None and not isinstance(found, str):
+        raise Mistake(f'{folder / "tokenizer_config.json"}: "chat_template" must be a text; correct it, or delete it')
+    return found or ""
 
 
 def not_unicode(text: object) -> str:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck
 
-from descend.losses.distillation import hard_distillation, soft_distillation
+from descend.losses.distillation import hard_distillation, soft_distillation, softened_divergence, taught_loss
 from tests.close import close
 
 
@@ -57,3 +57,41 @@ def test_gradients_reach_the_student_only() -> None:
     assert teacher.grad is None
     with pytest.raises(ValueError, match="a temperature of 0"):
         soft_distillation(of_class, of_teacher, teacher, y, tau=0)
+
+
+KD = "knowledge-distillation"
+
+
+@pytest.mark.system(KD, "as-printed")
+@pytest.mark.system(KD)
+def test_as_printed() -> None:
+    """α L + (1 − α) KL, torch's divergence; 0 where both agree; gradient (1 − α)(p_s − p_t) and the task's."""
+    student, teacher, _, y = three()
+    student.requires_grad_()
+    told = F.kl_div(student.log_softmax(-1), teacher.softmax(-1), reduction="none").sum(-1)
+    labels = F.cross_entropy(student, y, reduction="none")
+    close(taught_loss(labels, student, teacher, 0.3), 0.3 * labels + 0.7 * told)
+    assert (softened_divergence(teacher, teacher).abs() < 1e-12).all()
+    (found,) = torch.autograd.grad(taught_loss(labels, student, teacher, 0.3).sum(), student)
+    p, hot = student.softmax(-1), F.one_hot(y, 4)
+    close(found, 0.7 * (p - teacher.softmax(-1)) + 0.3 * (p - hot))
+
+
+@pytest.mark.system(KD, "temperature")
+@pytest.mark.system(KD)
+def test_with_a_temperature() -> None:
+    """τ² KL of both softened; its gradient does not fade with τ; a sure teacher at τ = 1 is the label."""
+    student, teacher, _, y = three()
+    student.requires_grad_()
+    told = F.kl_div((student / 5).log_softmax(-1), (teacher / 5).softmax(-1), reduction="none").sum(-1)
+    close(softened_divergence(student, teacher, 5.0), 25 * told)
+    lengths = [
+        float(torch.autograd.grad(softened_divergence(student, teacher, tau).sum(), student)[0].norm())
+        for tau in (1.0, 20.0, 100.0)
+    ]
+    assert 0.1 < lengths[1] / lengths[0] < 10
+    assert abs(lengths[2] / lengths[1] - 1) < 0.2
+    sure = F.one_hot(y, 4).double() * 1e4
+    close(taught_loss(torch.zeros(5), student, sure, 0.0), F.cross_entropy(student, y, reduction="none"))
+    with pytest.raises(ValueError, match="a temperature of 0"):
+        softened_divergence(student, teacher, 0)

@@ -5,6 +5,7 @@ A new task needs a case here, or a reason why splitting its batch changes its eq
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 import descend.tasks
 from descend.contracts import Batch, Task
-from descend.models import beit, bert, clip, deit, lstm_lm, mixtral, seq2seq, word_vectors
+from descend.models import beit, bert, clip, deit, llama, lstm_lm, mixtral, seq2seq, word_vectors
 from descend.models.actor_critic import ActorCritic, ActorCriticConfig
 from descend.models.q_network import QNetwork, QNetworkConfig
 from descend.ops.actions import Categorical
@@ -27,6 +28,7 @@ from descend.tasks import (
     distill,
     dqn,
     fine_tune,
+    instruct,
     language,
     localise,
     masked,
@@ -36,12 +38,14 @@ from descend.tasks import (
     segment,
     sequence_to_sequence,
     supervise,
+    taught,
     truncated,
     weighted,
 )
 from descend.tasks import word_vectors as words
 from tests.tasks import (
     adversarial_cases,
+    alignment_cases,
     control_cases,
     detection_cases,
     diffusion_cases,
@@ -62,7 +66,9 @@ RANDOM = {
 }
 ABSTRACT = {"Acting", "EnergyTask", "FromLosses", "Imitation", "JointEmbedding", "Playing", "Representation"}
 ONE_PROCESS = {
+    "Chain": "its stages hand whole models on, and its kinds refuse several processes",
     "TruncatedLanguage": "the state of each track lives in one process",
+    "InstructNear": "its penalty reads the weights outside of the forward pass, which is refused in shards",
     "EstimatedLikelihood": "its trace is a reverse pass inside of the forward pass, which is refused in shards",
 }
 
@@ -125,6 +131,23 @@ def balanced_language() -> tuple[Task, Batch]:
     return task, {"x": tokens(61, B, 6), "y": tokens(61, B, 6)}
 
 
+def conversations() -> Batch:
+    """Rows of different lengths; from the fourth token on everything is an answer, of two rows general text."""
+    found, lengths = tokens(61, B, 9), 5 + torch.arange(B) % 5
+    inside = torch.arange(9) < lengths[:, None]
+    said = inside & (torch.arange(9) >= 3)
+    return {"tokens": found.masked_fill(~inside, -1), "said": said, "source": torch.arange(B) // 6}
+
+
+def instruct_case() -> tuple[Task, Batch]:
+    return instruct.Instruct(llama.Llama(llama.TINY)), conversations()
+
+
+def instruct_near_case() -> tuple[Task, Batch]:
+    model, before = llama.Llama(llama.TINY), llama.Llama(llama.TINY)
+    return instruct.InstructNear(model, before, 0.1), conversations()
+
+
 def masked_image_case() -> tuple[Task, Batch]:
     model = beit.BeitForMaskedImageModeling(replace(beit.TINY, mask_token=True))
     return masked_image.MaskedImage(model), {"x": numbers(B, 3, 12, 12), "hide": marks(B, 9), "y": tokens(11, B, 9)}
@@ -148,6 +171,16 @@ def distill_case() -> tuple[Task, Batch]:
     teacher = nn.Sequential(nn.Flatten(), nn.Linear(3 * 12 * 12, len(deit.TINY.labels.names)))
     student = deit.DeiTForImageClassificationWithTeacher(deit.TINY)
     return distill.Distill(student, teacher), {"x": numbers(B, 3, 12, 12), "y": torch.randint(2, (B,))}
+
+
+def taught_classes() -> tuple[Task, Batch]:
+    return classifier(lambda m: taught.TaughtClasses(m, copy.deepcopy(m), 0.3, 2.0))
+
+
+def taught_language() -> tuple[Task, Batch]:
+    teacher = lstm_lm.RecurrentLM(lstm_lm.TINY).double()
+    task = taught.TaughtLanguage(lstm_lm.RecurrentLM(lstm_lm.TINY), teacher, 0.3, 2.0)
+    return task, {"x": tokens(61, B, 6), "y": tokens(61, B, 6)}
 
 
 def dqn_case() -> tuple[Task, Batch]:
@@ -199,6 +232,7 @@ def vectors(kind: Callable[..., Task], model: type[nn.Module], batch: Batch) -> 
 
 CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     **adversarial_cases.CASES,
+    **alignment_cases.CASES,
     **control_cases.CASES,
     **detection_cases.CASES,
     **diffusion_cases.CASES,
@@ -222,6 +256,8 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "FindSpan": lambda: read(
         bert.BertForQuestionAnswering, fine_tune.FindSpan, {"y": torch.tensor([[2, 4]]).expand(B, 2), "at": marks(B, 9)}
     ),
+    "Instruct": instruct_case,
+    "InstructNear": instruct_near_case,
     "Language": lambda: (
         language.Language(lstm_lm.RecurrentLM(lstm_lm.TINY)),
         {"x": tokens(61, B, 6), "y": tokens(61, B, 6)},
@@ -255,6 +291,8 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     "Translation": lambda: pair_case(
         lambda m: sequence_to_sequence.Translation(m, 0, 0, 0.1, lambda x: ["a"] * len(x), ["a", "b"])
     ),
+    "TaughtClasses": taught_classes,
+    "TaughtLanguage": taught_language,
     "TruncatedLanguage": truncated_case,
 }
 

@@ -28,7 +28,7 @@ def test_every_task_has_a_case_or_a_reason() -> None:
 
 
 SCORED = ("Classify", "ClassifyFirstNodes", "ClassifyGraphs", "ClassifyNodes", "ClassifyNodesAlone", "ClassifyText",
-          "FindSpan", "Language", "Localise", "LogCounts", "LogRatios", "MaskedImage", "MaskedLanguage",
+          "FindSpan", "Instruct", "Language", "Localise", "LogCounts", "LogRatios", "MaskedImage", "MaskedLanguage",
           "NegativeSampling", "PredictLinks", "Regress", "RegressGraphs", "Supervise", "TagTokens",
           "TruncatedLanguage")  # fmt: skip
 

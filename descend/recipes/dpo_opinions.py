@@ -1,0 +1,21 @@
+"""dpo-opinions: a language model learns from pairs of answers, without a reward model. No download, minutes."""
+
+from descend.data.text.preference_source import Preferences
+from descend.engine.loop import Loop
+from descend.kinds.align_language import PreferDirectly
+from descend.models.gpt2 import GPT2Config
+from descend.optim.rules import AdamW
+from descend.optim.stages import InStages
+
+RECIPE = PreferDirectly(
+    about="DPO on generated opinions (or prompt, chosen and rejected: --data.path FILE.jsonl)",
+    parameters=0,
+    takes="1 min",
+    model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
+    data=Preferences(noise=0.5),
+    optim=AdamW(lr=3e-4, betas=(0.9, 0.98)),
+    before=AdamW(lr=3e-3, betas=(0.9, 0.98)),
+    schedule=InStages(shares=(0.45, 0.55)),
+    beta=0.3,
+    loop=Loop(steps=700, batch=32, clip=1.0, eval_every=100, save_every=100, watch="max accuracy"),
+)

@@ -1,0 +1,19 @@
+"""instruct-tasks: a small LLaMA learns to follow six short instructions, and to answer again in the same conversation."""
+
+from descend.data.text.conversation_source import Conversations
+from descend.engine.loop import Loop
+from descend.kinds.instruct import InstructRecipe
+from descend.models.llama import LlamaConfig
+from descend.optim.rules import AdamW
+from descend.optim.schedules import Cosine
+
+RECIPE = InstructRecipe(
+    about="a small LLaMA follows instructions (or your conversations: --data.path FILE; your model: --start.path RUN)",
+    parameters=698_368,
+    takes="8 min",
+    model=LlamaConfig(context=128, width=128, depth=4, heads=4, kv_heads=4, hidden=256, tied=True),
+    data=Conversations(),
+    optim=AdamW(lr=2e-3, betas=(0.9, 0.98), weight_decay=0.01),
+    schedule=Cosine(warmup=100, floor=0.02),
+    loop=Loop(steps=3000, batch=64, clip=1.0, eval_every=250, save_every=500, watch="max exact"),
+)
