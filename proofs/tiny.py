@@ -5,6 +5,7 @@ A flag is given to every recipe that has it, so a new recipe of a known kind nee
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ FILES = {
     "TaggedText": "tags.txt",
     "TextPairs": "pairs.tsv",
     "Captions": "captions.csv",
+    "Conversations": "chats.jsonl",
 }  # the class of a recipe's data -> what is at --data.path; others make their own
 
 
@@ -66,6 +68,8 @@ def write_files(folder: Path) -> Path:
     rows = [(SENTENCES[i % 4].strip(), CLASSES[i % 3]) for i in range(48)]
     (folder / "labels.tsv").write_text("".join(f"{text} {i}\t{y}\n" for i, (text, y) in enumerate(rows)))
     (folder / "pairs.tsv").write_text("".join(f"{text} {i}\t{text.upper()}\n" for i, (text, _) in enumerate(rows)))
+    chats = [{"prompt": f"{text.split()[0]} {i} ", "completion": f"{y} {i}"} for i, (text, y) in enumerate(rows)]
+    (folder / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     words = [[f"{word} {'NOUN' if word in CLASSES else 'O'}" for word in text.split()] for text, _ in rows]
     (folder / "tags.txt").write_text("\n\n".join("\n".join(lines) for lines in words) + "\n")
     numbers = np.random.default_rng(0).normal(size=(40, 2)).round(3)

@@ -69,6 +69,7 @@ OF_A_RECIPE: dict[str, Calls] = {
     "evaluate": lambda tiny: [["evaluate", tiny.run], ["evaluate", tiny.run, "--checkpoint", "last", "--json"]],
     "predict": lambda tiny: [["predict", tiny.run, *given] for given in ask(tiny)],
     "generate": lambda tiny: [["generate", tiny.run, prompt, "--tokens", "4"] for prompt in ("the cat", "")],
+    "chat": lambda tiny: [["chat", tiny.run, "--once", "the cat", "--tokens", "4"]],
     "embed": lambda tiny: [["embed", tiny.run, *given] for given in ask(tiny)[:-1]],
     "sample": lambda tiny: [["sample", tiny.run, "-n", "2", *to] for to in (["--json"], place(tiny, "samples.png"))],
     "interpolate": lambda tiny: [["interpolate", tiny.run, "-n", "3", *place(tiny, "walk.png")]],
@@ -76,9 +77,14 @@ OF_A_RECIPE: dict[str, Calls] = {
     "encode": lambda tiny: [["encode", tiny.run, show(tiny), *place(tiny, "codes.safetensors")]],
     "decode": lambda tiny: [["decode", tiny.run, f"{tiny.run}-codes.safetensors", *place(tiny, "decoded.png")]],
     "track": lambda tiny: [["track", tiny.run, str(Path(show(tiny)).parent), "--json"]],
+    "inspect": lambda tiny: [["inspect", tiny.run], ["inspect", tiny.run, "--checkpoint", "last", "--json"]],
+    "export": lambda tiny: [["export", tiny.run, "--to", "safetensors", *place(tiny, "public")]],
     "act": lambda tiny: [["act", tiny.run, "--episodes", "1"]],
     "play": lambda tiny: [["play", tiny.run, "--episodes", "1", *place(tiny, "episode.gif")]],
+    "serve": lambda tiny: [["serve", tiny.run, "--check"]],
     "judge": lambda tiny: [["judge", tiny.run, "--by", tiny.run, "-n", "4"]],
+    "compress": lambda tiny: [["compress", tiny.run, "--int8", *place(tiny, "int8")]],
+    "merge": lambda tiny: [["merge", tiny.run, f"{tiny.run}-merged"]],
     "doctor": lambda tiny: [["doctor", tiny.run], ["doctor", tiny.run, "--checkpoint", "best", "--json"]],
     "layers": lambda tiny: [["layers", tiny.run]],
     "trace": lambda tiny: [["trace", tiny.run]],
@@ -88,7 +94,7 @@ OF_A_RECIPE: dict[str, Calls] = {
     "tune": lambda tiny: [["tune", tiny.name, *tiny.flags, "--trials", "2", "--quiet", "--out", f"{tiny.run}-tune"]],
 }
 ALWAYS = ("train", "resume", "evaluate", "doctor", "runs", "plan", "tune")  # verbs that fit every kind
-OTHERS = ("find", "explain", "lab", "coverage", "convert")  # verbs that know no run and no recipe
+OTHERS = ("find", "explain", "lab", "coverage", "convert", "index", "ask")  # verbs that know no run and no recipe
 
 
 def place(tiny: Tiny, name: str) -> list[str]:
