@@ -69,6 +69,11 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
         checkpoint: best, last or a step.
         labels: for a CLIP: the classes to choose from; for an open-vocabulary detector: what to look for.
     """
+    return open_trained(load_trained(run, checkpoint), run, labels)
+
+
+def open_trained(trained: Trained, run: str | Path, labels: Sequence[str] = ()) -> Answerer:
+    """The same for a model that was read already."""
     from descend.contracts import Detects, Generates, PlansActions
     from descend.data.images.labelled import PREPROCESSOR
     from descend.data.tables.columns import FILE as COLUMNS
@@ -86,7 +91,6 @@ def open_run(run: str | Path, checkpoint: str | int = "best", labels: Sequence[s
     from descend.inference.image_classifier import choose_among
     from descend.models.clip import Joint
 
-    trained = load_trained(run, checkpoint)
     if isinstance(trained.model, Joint):
         return choose_among(trained, labels)
     if open_vocabulary.finds_by_text(trained):

@@ -21,6 +21,7 @@ from descend.inference.trained import Trained, load_trained
 from descend.sampling.beam import beam_search
 from descend.sampling.filters import TokenSampler
 from descend.sampling.generate import stream
+from descend.text.spelling import Spelling
 from descend.text.tokenizer import Tokenizer
 
 SOURCE = Wanted("source", "target")
@@ -102,20 +103,19 @@ class Writer:
 
     def write(self, prompt: str, tokens: int, sampler: TokenSampler, seed: int = 0) -> Iterator[str]:
         """What the model writes, as it comes: a piece a token (a character may need several)."""
-        begun = self.begin(prompt)
-        written: list[int] = []
-        shown = ""
+        yield from self.write_from(self.begin(prompt), tokens, sampler, seed)
+
+    def write_from(self, begun: Beginning, tokens: int, sampler: TokenSampler, seed: int = 0) -> Iterator[str]:
+        """The same after any beginning."""
+        spelling = Spelling(self.tokenizer)
         with torch.inference_mode():
             for token in stream(begun.decoder, [begun.ids], tokens, sampler, seed, begun.end):
                 if int(token) in begun.end:
                     return
                 if int(token) in begun.silent:
                     continue
-                written.append(int(token))
-                text = self.tokenizer.decode(written)
-                if not text.endswith("\ufffd"):  # wait until a character is whole
-                    yield text.removeprefix(shown)
-                    shown = text
+                if piece := spelling.add(int(token)):
+                    yield piece
 
     def predict(self, inputs: Sequence[str]) -> list[Written]:
         """The most likely answers to sources and files of sources (of pairs, the column `source` or the first)."""

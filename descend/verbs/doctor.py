@@ -28,7 +28,10 @@ def doctor(run: str | Path, checkpoint: str | int = "last") -> Examination:
     Returns:
         The findings, causes first; none where the run is healthy.
     """
-    return examine(Run.open(run), checkpoint)
+    found = Run.open(run)
+    if origin := found.recipe.get("compressed"):
+        raise Mistake(f"{run} was made by descend compress and holds no training to look at; descend doctor {origin}")
+    return examine(found, checkpoint)
 
 
 def command(

@@ -7,6 +7,7 @@ from types import ModuleType
 
 from descend.engine.fit import Result
 from descend.engine.run import Run
+from descend.errors import Mistake
 from descend.kinds.saved import read_saved
 from descend.own_code import refuse_while_importing, use_code
 from descend.verbs.flags import read_seconds
@@ -36,6 +37,8 @@ def resume(
     refuse_while_importing("resume")
     use_code(code)
     found = Run.open(run)
+    if origin := found.recipe.get("compressed"):
+        raise Mistake(f"{run} was made by descend compress and holds no state of a training; resume {origin}")
     name, recipe, threads = read_saved(found.recipe, found.folder / "recipe.json")
     more = read_seconds(str(budget)) if budget else 0.0
     return found, continue_run(name, recipe, found, threads, quiet, None, accept_changes, more)

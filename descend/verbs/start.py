@@ -30,6 +30,7 @@ from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import to_json
 from descend.models import load
+from descend.nn.quantized import rebuild
 from descend.report import write_report
 from descend.verbs.announce import announce
 from descend.verbs.held_out import log_scores, score_test
@@ -192,8 +193,13 @@ def take_weights(parts: Parts, folder: Path) -> None:
     """The weights of a checkpoint into the model that the recipe makes."""
     try:
         saved = load(folder)
+        if saved.kept_as:
+            rebuild(parts.model, saved.kept_as)
+            parts.model.kept_as = saved.kept_as
         parts.model.load_state_dict(saved.state_dict())
         parts.model.take_settings(saved.config)
+        if parts.take_extra:
+            parts.take_extra(folder)
     except RuntimeError as error:
         found = " ".join(str(error).partition("\n")[2].split())[:200]
         raise Mistake(
