@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from descend.models import load
     from descend.verbs.act import act
+    from descend.verbs.ask import ask
+    from descend.verbs.chat import chat
+    from descend.verbs.compress import compress
     from descend.verbs.convert import convert
     from descend.verbs.coverage import coverage
     from descend.verbs.decode import decode
@@ -21,19 +24,24 @@ if TYPE_CHECKING:
     from descend.verbs.encode import encode
     from descend.verbs.evaluate import evaluate
     from descend.verbs.explain import explain
+    from descend.verbs.export import export
     from descend.verbs.find import find
     from descend.verbs.generate import generate
+    from descend.verbs.index import index
+    from descend.verbs.inspect import inspect
     from descend.verbs.interpolate import interpolate
     from descend.verbs.judge import judge
     from descend.verbs.lab import lab
     from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
+    from descend.verbs.merge import merge
     from descend.verbs.plan import plan
     from descend.verbs.play import play
     from descend.verbs.predict import predict
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
     from descend.verbs.sample import sample
+    from descend.verbs.serve import serve
     from descend.verbs.trace import trace
     from descend.verbs.track import track
     from descend.verbs.train import train
@@ -41,6 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "act",
+    "ask",
+    "chat",
+    "compress",
     "convert",
     "coverage",
     "decode",
@@ -50,20 +61,25 @@ __all__ = [
     "encode",
     "evaluate",
     "explain",
+    "export",
     "find",
     "generate",
+    "index",
+    "inspect",
     "interpolate",
     "judge",
     "lab",
     "layers",
     "load",
     "lr_find",
+    "merge",
     "plan",
     "play",
     "predict",
     "resume",
     "runs",
     "sample",
+    "serve",
     "trace",
     "track",
     "train",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from descend.contracts import Loss
+from descend.engine.frozen import find_frozen
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.optim.by_part import ByPart
@@ -178,9 +179,9 @@ class Shards:
     Frozen parts stay whole, and so do single numbers (a temperature), which cannot be cut.
     """
 
-    def __init__(self, task: nn.Module, frozen: Iterable[str], world: World):
+    def __init__(self, task: nn.Module, world: World):
         self.world = world
-        apart = {p for name in frozen for p in getattr(task, name).parameters()}
+        apart = {p for part in find_frozen(task).values() for p in part.parameters()}
         self.numbers = [p for p in task.parameters() if p.dim() == 0 and p not in apart]
         self.call = Call(task)
         self.statistics = [b for m in task.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)]
@@ -227,7 +228,7 @@ class Shards:
 def replicate(parts: Parts, world: World, mode: str) -> Replicas:
     """Every player of a task among the processes."""
     task = parts.task
-    shards = Shards(task, task.frozen, world) if world.size > 1 and mode == "fsdp" else None
+    shards = Shards(task, world) if world.size > 1 and mode == "fsdp" else None
     thaws = {name: isinstance(rule, ByPart) and rule.thaws for name, rule in parts.optims.items()}
     return {name: Replica(getattr(task, name), world, mode, shards, thaws[name]) for name in task.players}
 

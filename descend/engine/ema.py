@@ -18,6 +18,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from descend.engine.frozen import find_frozen
+
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -31,8 +33,9 @@ class Ema:
 
     def __init__(self, module: nn.Module, beta: float):
         self.beta = beta
+        frozen = {id(t) for part in find_frozen(module).values() for t in (*part.parameters(), *part.buffers())}
         statistics = [b for name, b in module.named_buffers() if name.endswith(STATISTICS)]
-        self.live: list[Tensor] = [*module.parameters(), *statistics]
+        self.live: list[Tensor] = [t for t in (*module.parameters(), *statistics) if id(t) not in frozen]
         self.shadow = [p.detach().clone() for p in self.live]
 
     @torch.no_grad()

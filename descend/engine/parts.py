@@ -26,6 +26,7 @@ class Parts:
     units_per_batch: int = 1
     facts: dict[str, Any] = field(default_factory=dict)  # data sizes and the like, for plan and report
     save_extra: Callable[[Any], None] | None = None  # files beside the model, e.g. tokenizer.json (given the folder)
+    take_extra: Callable[[Any], None] | None = None  # reads them again, where scores need them (given the folder)
     snapshot: Callable[[], Tensor] | None = None  # images in 0..1 to keep at every evaluation: a generator's samples
     exhibits: Callable[[], list[Exhibit]] | None = None  # what this family deserves in the report
     fingerprint: Fingerprint | None = None  # of the data; None: a resume does not ask whether they are the same

@@ -19,7 +19,7 @@ LEVELS = {
     4: ("kinds",),
     5: ("recipes", "pipelines", "inference"),
     6: ("labs", "report", "tracing", "diagnosis", "tuning"),
-    7: ("catalog", "serve", "export", "studio"),
+    7: ("catalog", "server", "exports", "studio"),
     8: ("verbs",),
     9: ("cli", "__init__"),
     10: ("__main__",),

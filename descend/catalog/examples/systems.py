@@ -8,6 +8,7 @@ from descend.catalog.examples import Compute, Inputs, real
 from descend.data.streams.arrays import Shuffled
 from descend.metrics.classification import top_k
 from descend.metrics.frechet import fid, frechet_distance, moments_of
+from descend.nn.attention.shards import heads_of
 from descend.optim.scaling import largest_loss, lost_below, smallest_subnormal, through_half
 
 
@@ -74,7 +75,13 @@ def frechet(i: Inputs) -> Inputs:
     }
 
 
+def heads_on_a_device(i: Inputs) -> Inputs:
+    dealt = heads_of(0, i["gpus"], i["heads"])
+    return {"heads_per_gpu": dealt.stop - dealt.start, "remainder": i["heads"] - dealt.stop * i["gpus"]}
+
+
 EXAMPLES: dict[str, Compute] = {
+    "DLN-MQA-tensor-parallel": heads_on_a_device,
     "MF-11.3.2-fp16-range": float16_range,
     "MF-11.3.2-underflow": underflow,
     "MF-11.3.1-loss-scale": loss_scale,
