@@ -26,7 +26,7 @@ from scipy import sparse
 from torch import Tensor
 
 from descend.errors import Mistake
-from descend.text.keywords import keywords
+from descend.ops.keywords import keywords
 
 
 class BM25:

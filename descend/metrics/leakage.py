@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from descend.errors import Mistake
-from descend.text.keywords import keywords
-from descend.text.ngrams import ngrams
+from descend.ops.keywords import keywords
+from descend.ops.ngrams import ngrams
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from descend.errors import Mistake
 from descend.models.mlp import MLP, MLPConfig
+from descend.ops.ngrams import ngrams, possible, unseen
 from descend.text import bags
 from descend.text.bpe import BPE, words_with_space
 from descend.text.levels import compare
-from descend.text.ngrams import ngrams, possible, unseen
 from descend.text.special import batch, decode_rows, frame_tokens, pad_rows, text_matrix
 from descend.text.standardize import (
     lemmatize_tokens,

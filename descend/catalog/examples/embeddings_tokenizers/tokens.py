@@ -10,9 +10,9 @@ from descend.catalog.examples import Compute, Inputs
 from descend.models.gpt2 import SIZES
 from descend.ops.embedding import one_hot
 from descend.ops.math.vectors import distance
+from descend.ops.ngrams import possible
 from descend.text.bags import counts, multi_hot
 from descend.text.bpe import BPE, Pair, alphabetical, first_occurrence, pair_counts, top_pairs, words_with_space
-from descend.text.ngrams import possible
 from descend.text.standardize import lower_case, without_punctuation
 from descend.text.tokenizer import BYTES, Tokenizer
 from descend.text.vectorize import Vectorizer

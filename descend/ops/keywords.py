@@ -1,4 +1,4 @@
-"""Words as keyword search compares them: runs of letters and digits, in lower case; `split_words` of a name too.
+"""Words as keyword search compares them: runs of letters and digits, in lower case.
 
 "The HTTPServer's read_line()" -> the httpserver s read line
 """
