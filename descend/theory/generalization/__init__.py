@@ -1,0 +1,1 @@
+"""Why a network that fits its examples also answers others: closed forms, counts and bounds."""
