@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from descend.errors import Mistake, nearest
 from descend.server import families, forms, openai_routes
 from descend.server.bodies import check_form, describe_parts, read_body, read_form, takes
-from descend.server.gate import Gate
+from descend.server.gate import Gate, Rules
 from descend.server.gauges import CONTENT, Gauges
 from descend.server.page import make_docs
 from descend.server.refusal import ErrorBody, Refusal
@@ -51,7 +51,7 @@ class Service:
         self.waiting = 0
         self.api = make_api(self)
         routes = frozenset(str(getattr(route, "path", "")) for route in self.api.routes)
-        self.gate = Gate(self.api, self.gauges, host, key, limits.body, routes)
+        self.gate = Gate(self.api, Rules(host, key, limits.body), self.gauges, routes)
 
     @asynccontextmanager
     async def live(self, _: FastAPI) -> AsyncIterator[None]:

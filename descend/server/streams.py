@@ -1,6 +1,6 @@
 """Answers that are given up when nobody waits for them any more: server-sent events, and whole ones.
 
-data: {..}\\n\\n  for each event,  data: [DONE]\\n\\n  at the end
+data: {..}\\n\\n  for each event,  data: [DONE]\\n\\n  after the last one, as OpenAI's clients expect
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 class EventStream(Response):
-    """Events as they come; `leave` is called however it ends."""
+    """Events as they come, then `last`; `leave` is called however it ends."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncIterator[dict[str, Any]], leave: Callable[[], None]):
+    def __init__(
+        self, events: AsyncIterator[dict[str, Any]], leave: Callable[[], None] = lambda: None, last: str = "[DONE]"
+    ):
         super().__init__(None, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
-        self.events, self.leave = events, leave
+        self.events, self.leave, self.last = events, leave, last
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = [(name, value) for name, value in self.raw_headers if name != b"content-length"]
@@ -72,7 +74,8 @@ class EventStream(Response):
         try:
             async for event in self.events:
                 await self.send_event(send, json.dumps(event, ensure_ascii=False))
-            await self.send_event(send, "[DONE]")
+            if self.last:
+                await self.send_event(send, self.last)
         except Refusal as refusal:  # too late for a status
             await self.send_event(send, json.dumps(refusal.body, ensure_ascii=False))
         await send({"type": "http.response.body", "body": b"", "more_body": False})

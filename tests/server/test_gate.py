@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import time
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 from descend.errors import Mistake
+from descend.server.gate import Gate, Rules
 from tests.server.conftest import Running, running, wait_for
 
 httpx = pytest.importorskip("httpx")
 KEY = "a-key-of-the-user"
+LONG_TEXT = 3  # a seed whose text does not end before its 90 tokens
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,7 @@ def post(address: str, body: Any, path: str = "/v1/completions", **headers: str)
 
 
 def ask(**more: Any) -> dict[str, Any]:
-    return {"model": "llama", "prompt": "the fox", "max_tokens": 2, **more}
+    return {"model": "llama", "prompt": "the fox", "max_tokens": 2, "seed": LONG_TEXT, **more}
 
 
 def test_the_key(locked: Running) -> None:
@@ -68,6 +71,75 @@ def test_another_host_is_refused(server: Running, host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1234", "127.0.0.1:8000", "[::1]:80"])
 def test_this_machines_own_names_are_not(server: Running, host: str) -> None:
     assert post(server.address, ask(), Host=host).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://localhost", "http://127.0.0.1:1", "x", "http://[", "file://"]
+)
+def test_a_page_of_another_origin_is_refused(server: Running, origin: str) -> None:
+    """Another site, or another server of this machine."""
+    found = post(server.address, ask(), Origin=origin)
+    assert found.status_code == 403
+    assert "a page of another site asked" in found.json()["error"]["message"]
+    assert httpx.get(f"{server.address}/v1/models", headers={"Origin": origin}).status_code == 403
+
+
+def test_its_own_page_is_not(server: Running) -> None:
+    assert post(server.address, ask(), Origin=server.address).status_code == 200
+
+
+async def enter(gate: Gate, kind: str = "http", method: str = "POST", path: str = "/x", **headers: str) -> Any:
+    """What comes back from the gate, first message first."""
+    said: list[Any] = []
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    await gate({"type": kind, "method": method, "path": path, "headers": named}, receive, send)
+    return said[0]
+
+
+async def inside(scope: Any, receive: Any, send: Any) -> None:
+    """An application behind the gate."""
+    kind = "websocket.accept" if scope["type"] == "websocket" else "http.response.start"
+    await send({"type": kind, "status": 200, "headers": []})
+
+
+def test_a_page_may_send_the_key_as_a_cookie() -> None:
+    """Only where the rules name the cookie."""
+    paged = Gate(inside, Rules("127.0.0.1", KEY, cookie="token"))
+    plain = Gate(inside, Rules("127.0.0.1", KEY))
+    given = {"host": "localhost", "content_type": "application/json"}
+    for gate, cookie, status in (
+        (paged, f"other=1; token={KEY}", 200),
+        (paged, "token=x", 401),
+        (paged, f"other={KEY}", 401),
+        (paged, "\x01=;=", 401),
+        (plain, f"token={KEY}", 401),
+    ):
+        assert asyncio.run(enter(gate, cookie=cookie, **given))["status"] == status
+
+
+def test_a_websocket_meets_the_same_rules() -> None:
+    gate = Gate(inside, Rules("127.0.0.1", KEY))
+    key = {"authorization": f"Bearer {KEY}"}
+    own = {"host": "localhost:8000", "origin": "http://localhost:8000"}
+    assert asyncio.run(enter(gate, "websocket", **own, **key))["type"] == "websocket.accept"
+    for wrong in ({**own}, {**own, **key, "origin": "http://evil.example"}, {**key, "host": "evil.example"}):
+        assert asyncio.run(enter(gate, "websocket", **wrong)) == {"type": "websocket.close", "code": 1008}
+
+
+def test_any_method_with_a_body_needs_its_type() -> None:
+    gate = Gate(inside, Rules("127.0.0.1", body=5))
+    given = {"host": "localhost", "method": "PUT"}
+    assert asyncio.run(enter(gate, content_length="2", **given))["status"] == 415
+    assert asyncio.run(enter(gate, transfer_encoding="chunked", **given))["status"] == 415
+    assert asyncio.run(enter(gate, content_length="9", content_type="application/json", **given))["status"] == 413
+    assert asyncio.run(enter(gate, method="DELETE", host="localhost"))["status"] == 200
 
 
 def test_a_form_of_another_page_is_refused(server: Running) -> None:
