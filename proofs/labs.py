@@ -55,7 +55,8 @@ def record_lab(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     old = entry if stands(entry, name) else {"findings": []}
     seed = next(seed for seed in SEEDS if seed not in [found["seed"] for found in old["findings"]])
     found = examine(name, seed)
-    findings = [*old["findings"], shorten({key: found[key] for key in ("seed", "seconds", "numbers", "verdict")})]
+    kept = ("seed", "seconds", "numbers", "verdict", "effects", "needs")
+    findings = [*old["findings"], shorten({key: found[key] for key in kept if key in found})]
     whole = gather([{**found, **one} for one in findings])
     here = describe_environment()
     return {

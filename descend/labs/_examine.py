@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from descend.labs import open_lab
+from descend.labs._evidence import find_effects, find_needs, judge_seed, weigh
 
 
 def examine(name: str, seed: int = 0, budget: float | None = None) -> dict[str, Any]:
@@ -29,7 +30,10 @@ def examine(name: str, seed: int = 0, budget: float | None = None) -> dict[str, 
         numbers = lab.measure(seed, given)
     spent = time.process_time() - began
     found = {"lab": name.replace("_", "-"), "claim": lab.CLAIM, "seed": seed, "budget": given, "seconds": spent}
-    return {**found, "numbers": numbers, "verdict": lab.verdict(numbers)}
+    if not hasattr(lab, "PREDICTIONS"):
+        return {**found, "numbers": numbers, "verdict": lab.verdict(numbers)}
+    needed = {"effects": find_effects(lab, numbers), "needs": find_needs(lab, numbers)}
+    return {**found, "numbers": numbers, **needed, "verdict": judge_seed(lab, numbers)}
 
 
 def examine_seeds(name: str, seeds: Iterable[int], budget: float | None = None) -> dict[str, Any]:
@@ -48,8 +52,16 @@ def gather(findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "mean": average(numbers, statistics.mean),
         "spread": average(numbers, measure_spread),
         "verdicts": [found["verdict"] for found in findings],
-        "verdict": agree([found["verdict"] for found in findings]),
+        "verdict": combine(findings),
     }
+
+
+def combine(findings: Sequence[dict[str, Any]]) -> str:
+    """The verdict over seeds, by the effects where the lab names them."""
+    if "effects" not in findings[0]:
+        return agree([found["verdict"] for found in findings])
+    lab = open_lab(findings[0]["lab"])
+    return weigh(lab, [found["effects"] for found in findings], max(found["needs"] for found in findings)).verdict
 
 
 def measure_spread(values: Sequence[float]) -> float:

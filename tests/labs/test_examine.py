@@ -85,7 +85,9 @@ def test_every_lab_keeps_the_contract(name: str) -> None:
     lab = open_lab(name)
     assert lab.CLAIM.endswith(".")
     assert 0 < lab.BUDGET <= 60
-    assert all(callable(getattr(lab, part)) for part in ("measure", "verdict", "figure"))
+    assert all(callable(getattr(lab, part)) for part in ("measure", "figure"))
+    if hasattr(lab, "PREDICTIONS"):
+        return
     said = (lab.verdict.__doc__ or "").lower()
     assert "supported" in said or "refuted" in said, "the docstring states the rule"
 
