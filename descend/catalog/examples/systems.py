@@ -6,6 +6,7 @@ import torch
 
 from descend.catalog.examples import Compute, Inputs, real
 from descend.data.streams.arrays import Shuffled
+from descend.data.streams.mixture import check_shares
 from descend.metrics.classification import top_k
 from descend.metrics.frechet import fid, frechet_distance, moments_of
 from descend.nn.attention.shards import heads_of
@@ -80,7 +81,19 @@ def heads_on_a_device(i: Inputs) -> Inputs:
     return {"heads_per_gpu": dealt.stop - dealt.start, "remainder": i["heads"] - dealt.stop * i["gpus"]}
 
 
+def llama_mixture(i: Inputs) -> Inputs:
+    percent = i["percent"]
+    p = dict(zip(percent, check_shares(percent, list(percent)).tolist(), strict=True))
+    tokens = {name: share * i["tokens"] for name, share in p.items()}
+    return {
+        "sum_percent": 100 * sum(p.values()),
+        "total_tokens": sum(tokens.values()),
+        "tokens_by_source": tokens,
+    }
+
+
 EXAMPLES: dict[str, Compute] = {
+    "MF-39.7-data-mix": llama_mixture,
     "DLN-MQA-tensor-parallel": heads_on_a_device,
     "MF-11.3.2-fp16-range": float16_range,
     "MF-11.3.2-underflow": underflow,
