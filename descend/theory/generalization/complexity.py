@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -42,7 +43,7 @@ def draw_functions(bits: int, widths: Sequence[int], draws: int, random: torch.G
     inputs = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * bits).view(-1, bits)
     x = inputs.expand(draws, -1, -1)
     sizes = [bits, *widths, 1]
-    for layer, (n, m) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for layer, (n, m) in enumerate(pairwise(sizes)):
         weight = torch.randn(draws, n, m, generator=random) / math.sqrt(n)
         x = torch.baddbmm(0.1 * torch.randn(draws, 1, m, generator=random), x, weight)
         if layer < len(widths):

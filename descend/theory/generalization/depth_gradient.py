@@ -5,9 +5,9 @@
     ‖δ_1‖ ≤ Π_{l=2..L} (max σ' · ‖W_l‖) ‖δ_L‖          sigmoid: max σ' = 1/4, at 0
     y = W_L … W_1 x, every factor f                     f^L: 0.5^20 ≈ 10⁻⁶, 1.5^20 ≈ 3325
 
-Errata. MF (5.32) prints Π_{l=2..L} W_lᵀ D_l δ_L: the diagonals are shifted by one, so that D_1 is missing and D_L, which
-is in δ_L already, counts twice (`delta_as_printed`). DLN says that gradients do not explode with sigmoids; the factor is
-w σ', above 1 for |w| > 4 near z = 0, e.g. 8 · 1/4 = 2 a layer. DLN prints σ'(x) for σ'(z).
+Errata. MF (5.32) prints Π_{l=2..L} W_lᵀ D_l δ_L: the diagonals are shifted by one, so that D_1 is missing and D_L,
+which is in δ_L already, counts twice (`delta_as_printed`). DLN says that gradients do not explode with sigmoids; the
+factor is w σ', above 1 for |w| > 4 near z = 0, e.g. 8 · 1/4 = 2 a layer. DLN prints σ'(x) for σ'(z).
 
 Systems: vanishing-exploding-in-depth
 """
