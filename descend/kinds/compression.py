@@ -5,7 +5,8 @@
     --compress.bits 4 --compress.group 32                       learn with rounded weights (quantization-aware)
 
 The checkpoint of a pruned network has zeros; that of rounded weights has the weights behind them, which
-`descend compress RUN --int4` then rounds to the numbers that were trained with.
+`descend compress RUN --int4` then rounds to the numbers that were trained with. What does this is imported when it is
+asked for.
 
 Systems: magnitude-pruning, quantization-aware-training
 """
@@ -17,10 +18,6 @@ from typing import Annotated, Any, Literal
 
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.nn.fake_quantized import fake_quantize_model
-from descend.nn.pruning import choose_masks, prune
-from descend.ops.quantization import BITS
-from descend.optim.kept_zeros import KeepZeros
 from descend.ranges import Fraction, Range, Whole
 
 
@@ -42,12 +39,24 @@ class Compression:
         if self.sparsity:
             if not trained:
                 raise Mistake("--compress.sparsity prunes what was trained; give --start.path RUN too")
-            share = prune(parts.model, choose_masks(parts.model, self.sparsity, self.scope))
-            optims: dict[str, Any] = {player: KeepZeros(rule) for player, rule in parts.optims.items()}
-            parts = replace(parts, optims=optims, facts={**parts.facts, "zero weights": round(share, 4)})
-        if self.bits:
-            if self.bits not in BITS:
-                raise Mistake(f"--compress.bits {self.bits}: a weight has {BITS[0]} to {BITS[-1]} bits")
-            fake_quantize_model(parts.model, self.bits, self.group)
-            parts = replace(parts, facts={**parts.facts, "bits of a weight": self.bits})
-        return parts
+            parts = self.prune(parts)
+        return self.round(parts) if self.bits else parts
+
+    def prune(self, parts: Parts) -> Parts:
+        """Set the least weights to 0, and keep them there."""
+        from descend.nn.pruning import choose_masks, prune
+        from descend.optim.kept_zeros import KeepZeros
+
+        share = prune(parts.model, choose_masks(parts.model, self.sparsity, self.scope))
+        optims: dict[str, Any] = {player: KeepZeros(rule) for player, rule in parts.optims.items()}
+        return replace(parts, optims=optims, facts={**parts.facts, "zero weights": round(share, 4)})
+
+    def round(self, parts: Parts) -> Parts:
+        """Compute with rounded weights."""
+        from descend.nn.fake_quantized import fake_quantize_model
+        from descend.ops.quantization import BITS
+
+        if self.bits not in BITS:
+            raise Mistake(f"--compress.bits {self.bits}: a weight has {BITS[0]} to {BITS[-1]} bits")
+        fake_quantize_model(parts.model, self.bits, self.group)
+        return replace(parts, facts={**parts.facts, "bits of a weight": self.bits})

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from torch import nn
 
 from descend import own_code
 from descend.errors import Mistake, nearest
 from descend.files import field_or, items, read_json
-from descend.nn.quantized import METHOD, rebuild
 from descend.weights import stable_baselines
 from descend.weights.checkpoints import CHECKSUMS, checkpoint_names, resolve_checkpoint, step_of
 from descend.weights.digests import Damaged, verify_model
-from descend.weights.folder import PARTS
-from descend.weights.peft import CONFIG
+from descend.weights.folder import ADAPTER, PARTS
 from descend.weights.pretrained import FORMS, OWN, Pretrained
 
 SAME_LAYOUT = {
@@ -25,8 +27,17 @@ SAME_LAYOUT = {
     "StableDiffusionInpaintPipeline": "StableDiffusionPipeline",
 }
 """Pipelines of diffusers with the parts of another one."""
-FORMS[METHOD] = rebuild
 PRUNED = 5  # times that a checkpoint may be replaced by a better one while it is being opened
+
+
+def take_codes(model: nn.Module, said: Mapping[str, Any]) -> None:
+    """Layers of codes, as `nn/quantized.py` saves them; imported only where a folder has them."""
+    from descend.nn.quantized import rebuild
+
+    rebuild(model, said)
+
+
+FORMS["descend"] = take_codes
 
 
 def names() -> list[str]:
@@ -183,7 +194,7 @@ def find_by_class(name: str) -> str:
 def _load(folder: Path) -> Pretrained:
     """The model in a folder, by what its config.json says."""
     path = folder / "config.json"
-    if (folder / CONFIG).exists() and not path.exists():
+    if (folder / ADAPTER).exists() and not path.exists():
         from descend.models._adapted import open_adapted
 
         return open_adapted(folder)

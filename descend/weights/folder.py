@@ -21,6 +21,8 @@ NAMES = {"transformers": "model", "diffusers": "diffusion_pytorch_model"}
 """What a library calls its file of weights."""
 PARTS = "model_index.json"
 """Where a pipeline names its parts, each in a folder of its own (`weights/pipeline.py`)."""
+ADAPTER = "adapter_config.json"
+"""What makes a folder that of an adapter (`weights/peft.py`)."""
 WEIGHTS = "model.safetensors"
 ENDING = ".safetensors.index.json"
 INDEX = f"model{ENDING}"

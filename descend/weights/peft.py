@@ -23,11 +23,12 @@ from torch import Tensor
 from descend.errors import Mistake, nearest
 from descend.files import field, field_or, read_json, write_json
 from descend.weights.files import open_tensors
+from descend.weights.folder import ADAPTER
 from descend.weights.pretrained import Pretrained, layout_of, rules_of
 from descend.weights.rules import Rule, find, find_own, rename, transpose
 from descend.weights.tensor_file import write_tensors
 
-CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
+CONFIG, TENSORS = ADAPTER, "adapter_model.safetensors"
 ABOVE = "base_model.model."
 """What PEFT puts before the names of the model that it wraps."""
 LORA = re.compile(r"(.+)\.lora_(A|B)\.(?:weight|\w+\.weight)")
