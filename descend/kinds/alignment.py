@@ -34,8 +34,7 @@ from descend.kinds.alignment_stages import (
     silence_dropout,
     take_beside,
 )
-from descend.kinds.control import require_replicas
-from descend.kinds.recipe import Recipe, describe_batch, fit_batch
+from descend.kinds.recipe import Recipe, describe_batch, fit_batch, require_replicas
 from descend.kinds.start_language import StartLanguage
 from descend.models import config_class
 from descend.optim.rules import AdamW
@@ -116,7 +115,8 @@ class Alignment(Recipe):
     def make_stage(self, shop: Workshop, name: str, number: int, chain: list[Task]) -> Stage:
         """A stage by its name."""
         if name != "policy":
-            return getattr(shop, name)(number)  # type: ignore[no-any-return]
+            stage: Stage = getattr(shop, name)(number)
+            return stage
 
         def enter() -> None:
             if isinstance(chain[0], Chain):
@@ -163,20 +163,20 @@ def join_stages(recipe: Alignment, shop: Workshop, stages: list[Stage]) -> Parts
     if len(stages) == 1:
         require_replicas(loop.parallel)
         player = last.task.players[0]
-        optims = {player: recipe.optim}
+        optims: dict[str, Any] = {player: recipe.optim}
         return Parts(last.task, model, stages[0].stream, stages[0].valid, optims, save_extra=shop.tokenizer.save)
     if process()[1] > 1:
         raise Mistake("a run of several stages is one process; train them one by one, with --start.path")
     names = {stage.link.name for stage in stages}
-    parts = {"language": shop.language}
+    parts: dict[str, Any] = {"language": shop.language}
     parts |= {"reward": shop.scorer} if names & {"reward", "policy"} else {}
     parts |= {"reference": shop.reference} if names & {"prefer", "policy"} else {}
     parts |= {"policy": shop.values if "policy" in names else shop.language} if names & {"prefer", "policy"} else {}
     frozen = ("reward",) if "policy" in names and "reward" not in names else ()
     chain = Chain(parts, [stage.link for stage in stages], frozen)
     ends = recipe.schedule.ends(loop.steps)
-    beside = {name: parts[name] for name in ("reward", "reference") if name in parts and parts[name] is not model}
-    beside = {name: part for name, part in beside.items() if name not in frozen}
+    kept = {"reward", "reference"} - set(frozen)
+    beside = {name: part for name, part in parts.items() if name in kept and part is not model}
 
     def save_extra(folder: Path) -> None:
         shop.tokenizer.save(folder)

@@ -161,8 +161,9 @@ class Workshop:
     @cached_property
     def values(self) -> WithValues:
         """The language model with a value for each prefix."""
-        if not isinstance(self.language, ReadsStates):
-            raise Mistake(f"a {type(self.language).__name__} shows no states to read values from; use gpt2 or llama")
+        model = self.language
+        if not isinstance(model, ReadsStates):
+            raise Mistake(f"a {type(model).__name__} shows no states to read values from; use gpt2 or llama")
         return WithValues(self.language, self.language.config.width)
 
     # What the language model writes

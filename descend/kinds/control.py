@@ -25,11 +25,10 @@ from descend.data.control.environments import (
 )
 from descend.data.control.replay import Explore, Replay, ReplayBuffer
 from descend.data.control.rollouts import Rollouts
-from descend.data.streams.shards import process
 from descend.data.streams.sliced import Sliced
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe, require_replicas
 from descend.models.actor_critic import ActorCritic, ActorCriticConfig
 from descend.models.gaussian_actor_critic import GaussianActorCritic, GaussianActorCriticConfig
 from descend.models.q_network import QNetwork, QNetworkConfig
@@ -187,14 +186,6 @@ def build_actor_critic(config: ActorCriticConfig, spaces: Spaces) -> ActorCritic
     return GaussianActorCritic(
         GaussianActorCriticConfig(spaces.observations, spaces.actions, config.width, config.depth)
     )
-
-
-def require_replicas(parallel: str) -> tuple[int, int]:
-    """(rank, world); every process acts with the whole model, so it cannot be sharded."""
-    rank, world = process()
-    if world > 1 and parallel == "fsdp":
-        raise Mistake("--parallel fsdp: a policy acts between the steps and needs all its weights; use --parallel ddp")
-    return rank, world
 
 
 def describe_environment(env: str, spaces: Spaces, longest: int = 0) -> dict[str, str | int]:

@@ -23,10 +23,9 @@ from descend.kinds.control import (
     build_actor_critic,
     describe_environment,
     require_positive,
-    require_replicas,
     show_training,
 )
-from descend.kinds.recipe import Recipe
+from descend.kinds.recipe import Recipe, require_replicas
 from descend.models.actor_critic import ActorCritic, ActorCriticConfig
 from descend.models.gaussian_actor_critic import GaussianActorCritic
 from descend.ops.actions import Categorical, Gaussian

@@ -96,3 +96,11 @@ def micro_batch(loop: Loop, batch: int) -> int:
     if batch % loop.accumulate:
         raise Mistake(f"--batch {batch} does not divide into --accumulate {loop.accumulate} micro-batches")
     return batch // loop.accumulate
+
+
+def require_replicas(parallel: str) -> tuple[int, int]:
+    """(rank, world); every process acts with the whole model, so it cannot be sharded."""
+    rank, world = process()
+    if world > 1 and parallel == "fsdp":
+        raise Mistake("--parallel fsdp: a policy acts between the steps and needs all its weights; use --parallel ddp")
+    return rank, world

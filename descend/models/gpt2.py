@@ -114,7 +114,7 @@ class GPT2(Pretrained):
         return CachedDecoder(Ends(self.embed, self.ln_f, self.wte.weight), blocks, self.config.context)
 
 
-class GPT2ForSequenceClassification(ScoresTexts, GPT2):
+class GPT2ForSequenceClassification(ScoresTexts, GPT2):  # type: ignore[misc]
     """tokens (b, t), and which are real or written (b, t) -> a score of each text (b): a reward model"""
 
     def __init__(self, config: GPT2Config):

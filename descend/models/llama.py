@@ -116,7 +116,7 @@ class Llama(Pretrained):
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
 
 
-class LlamaForSequenceClassification(ScoresTexts, Llama):
+class LlamaForSequenceClassification(ScoresTexts, Llama):  # type: ignore[misc]
     """tokens (b, t), and which are real or written (b, t) -> a score of each text (b): a reward model"""
 
     def __init__(self, config: LlamaConfig):
