@@ -1,33 +1,32 @@
 """python -m proofs.labs [names]: run every lab at its own budget on seeds 0, 1 and 2, and record in LABS.json, LABS.md.
 
-What was recorded for a seed is kept as long as neither the lab's file nor its budget has changed since: an interrupted
-recording goes on where it stopped, and a second one measures only what is new (`--again` measures all).
+What was recorded for a seed is kept as long as neither the lab's budget nor what decides its numbers has changed since
+(`mark_source`): an interrupted recording goes on where it stopped, and a second one measures only what is new, with
+`--again` everything. What is kept is judged anew by the lab's predictions as they are now; `--judge` does only that.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import fcntl
 import json
 import math
+import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from descend import labs
-from descend.engine.hardware import describe_environment
-from descend.labs._examine import examine, gather
+from descend.labs._examine import examine, gather, judge_finding
+from descend.labs._mark import mark_source
+from descend.labs._sweep import Store, name_machine
 
 HERE = Path(__file__).parent
 SEEDS = (0, 1, 2)
 LONGEST = 64  # numbers in a row that are kept; longer ones are curves, images and maps for the figure
-
-
-def mark_source(name: str) -> str:
-    """A mark of what decides a lab's numbers: its file."""
-    path = Path(labs.__file__).parent / f"{name.replace('-', '_')}.py"
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def shorten(value: Any) -> Any:
@@ -55,27 +54,61 @@ def record_lab(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     old = entry if stands(entry, name) else {"findings": []}
     seed = next(seed for seed in SEEDS if seed not in [found["seed"] for found in old["findings"]])
     found = examine(name, seed)
+    Store().write(found)
+    kept = shorten({key: found[key] for key in ("seed", "seconds", "numbers", "verdict", "effects") if key in found})
+    here = {"source": mark_source(name), "date": time.strftime("%Y-%m-%d"), "machine": name_machine()}
+    return {**judge_entry(name, {**here, "budget": found["budget"], "findings": [*old["findings"], kept]}), **here}
+
+
+def judge_entry(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry with the verdicts of the lab as it is now, on the numbers that are recorded."""
+    findings = [judge_recorded(name, entry["budget"], found) for found in entry["findings"]]
+    whole = gather([{**found, "lab": name, "budget": entry["budget"]} for found in findings])
+    told = ("claim", "verdict", "printed_verdict", "predictions", "controls", "printed_predictions", "mean", "spread")
+    said = {key: shorten(whole[key]) for key in told if whole.get(key)}
+    kept = [{key: part for key, part in found.items() if key != "needs"} for found in findings]
+    verdict = whole["verdict"] if len(findings) == len(SEEDS) else "incomplete"
+    place = {key: entry[key] for key in ("budget", "source", "date", "machine") if key in entry}
+    return {**place, **said, "findings": kept, "verdict": verdict}
+
+
+def judge_recorded(name: str, budget: float, found: dict[str, Any]) -> dict[str, Any]:
+    """A recorded finding by the effects as they are now; by those recorded where they need what was not kept."""
+    bare = {key: found[key] for key in ("seed", "seconds", "numbers")}
+    try:
+        judged = judge_finding({**bare, "lab": name, "budget": budget, "needs": 0.0})
+    except (KeyError, IndexError, TypeError, ValueError):
+        if "effects" not in found:
+            raise
+        judged = {**found, "needs": 0.0}
     kept = ("seed", "seconds", "numbers", "verdict", "effects", "needs")
-    findings = [*old["findings"], shorten({key: found[key] for key in kept if key in found})]
-    whole = gather([{**found, **one} for one in findings])
-    here = describe_environment()
-    return {
-        "claim": found["claim"],
-        "budget": found["budget"],
-        "verdict": whole["verdict"] if len(findings) == len(SEEDS) else "incomplete",
-        "findings": findings,
-        "mean": shorten(whole["mean"]),
-        "spread": shorten(whole["spread"]),
-        "source": mark_source(name),
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": f"{here['cpu']}, 1 of {here['cores']} cores, torch {here['torch']}",
-    }
+    shown: dict[str, Any] = shorten({key: judged[key] for key in kept if key in judged})
+    return shown
 
 
 def read(folder: Path) -> dict[str, Any]:
     path = folder / "LABS.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Inside, no other recording writes to the folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def update(folder: Path, changed: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Enter what is new, beside what others have recorded meanwhile; labs that are no more are dropped."""
+    with alone(folder):
+        record = {name: entry for name, entry in {**read(folder), **changed}.items() if name in labs.names()}
+        write(record, folder)
+    return record
 
 
 def write(record: dict[str, Any], folder: Path) -> None:
@@ -85,17 +118,22 @@ def write(record: dict[str, Any], folder: Path) -> None:
     lines = [
         "# What the labs found",
         "",
-        "`python -m proofs.labs` measures each claim on seeds 0, 1 and 2. Supported or refuted: every seed says so;",
-        "mixed: they disagree; open: a seed could not tell. The numbers are in LABS.json.",
+        "`python -m proofs.labs` measures each claim on seeds 0, 1 and 2. Each lab states predictions with thresholds,",
+        "and each is judged by the 95% bootstrap interval of its effect over the seeds: supported or refuted where the",
+        "whole interval says so, else open. A lab is supported by all its predictions, refuted by one. The numbers are",
+        "in LABS.json.",
         "",
-        "| lab | verdict | seeds | budget, seconds a seed | claim | date, machine |",
-        "|---|---|---|---|---|---|",
+        "| lab | verdict | predictions | each seed | budget, seconds a seed | claim | date, machine |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, entry in sorted(record.items()):
         said = ", ".join(found["verdict"] for found in entry["findings"])
         took = ", ".join(f"{found['seconds']:.0f}" for found in entry["findings"])
+        held = [one["verdict"] for one in entry.get("predictions", ())]
+        count = f"{held.count('supported')} of {len(held)}" if held else ""
+        printed = f" (as printed: {entry['printed_verdict']})" if entry.get("printed_verdict") else ""
         lines.append(
-            f"| {name} | {entry['verdict']} | {said} | {entry['budget']:g}: {took} "
+            f"| {name} | {entry['verdict']}{printed} | {count} | {said} | {entry['budget']:g}: {took} "
             f"| {entry['claim'].replace('|', '/')} | {entry['date']}, {entry['machine']} |"
         )
     (folder / "LABS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -103,31 +141,38 @@ def write(record: dict[str, Any], folder: Path) -> None:
 
 def run(names: list[str], folder: Path, again: bool = False) -> dict[str, Any]:
     """Measure what is missing, writing after each seed; the record."""
-    record = read(folder)
+    record = judge_all(names, folder)
     for name in names:
         entry = {} if again else record.get(name, {})
         while not stands(entry, name) or len(entry["findings"]) < len(SEEDS):
-            entry = record[name] = record_lab(name, entry)
-            write(record, folder)
+            entry = record_lab(name, entry)
+            record = update(folder, {name: entry})
             last = entry["findings"][-1]
             print(f"{name} seed {last['seed']}: {last['verdict']} ({last['seconds']:.1f} s)", flush=True)
-    gone = [name for name in record if name not in labs.names()]
-    for name in gone:
-        del record[name]
-    write(record, folder)
     return record
+
+
+def judge_all(names: list[str], folder: Path) -> dict[str, Any]:
+    """Judge anew what is recorded of labs as they are; the record."""
+    record = read(folder)
+    return update(
+        folder, {name: judge_entry(name, record[name]) for name in names if stands(record.get(name, {}), name)}
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m proofs.labs", description=__doc__)
     parser.add_argument("labs", nargs="*", help="which labs; all by default")
     parser.add_argument("--again", action="store_true", help="measure also what is recorded")
+    parser.add_argument("--judge", action="store_true", help="measure nothing; judge what is recorded")
     options = parser.parse_args()
     names = [name.replace("_", "-") for name in options.labs] or labs.names()
     for name in names:
         labs.open_lab(name)
-    record = run(names, HERE, options.again)
-    return 0 if all(record[name]["verdict"] in ("supported", "refuted") for name in names) else 1
+    record = judge_all(names, HERE) if options.judge else run(names, HERE, options.again)
+    verdicts = {name: record.get(name, {}).get("verdict", "not recorded") for name in names}
+    print("".join(f"{name}: {verdict}\n" for name, verdict in verdicts.items()), end="")
+    return 0 if all(verdict in ("supported", "refuted") for verdict in verdicts.values()) else 1
 
 
 if __name__ == "__main__":

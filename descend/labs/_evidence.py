@@ -42,6 +42,11 @@ class Prediction:
 
     effect: str
 
+    @property
+    def note(self) -> str:
+        """Why it is expected, and what would refute it."""
+        return str(getattr(self, "text", ""))
+
     def holds(self, value: float) -> bool:
         raise NotImplementedError
 

@@ -1,15 +1,18 @@
 """Run a lab on one seed or on several, and judge.
 
-    verdict over seeds    supported or refuted where every seed says so; open where one is open; else mixed
+    verdict               of the effects of all seeds against the predictions of the lab (`_evidence.py`)
     mean ± spread         of numbers in the same place: Σ x / n, and √(Σ (x − mean)² / (n − 1))
 
-A measurement runs on one thread, so that its numbers are the same on any number of cores.
+A measurement runs on one thread, so that its numbers are the same on any number of cores. One that has a limit is
+stopped when it has used so many seconds of the processor, and says how many it would have needed.
 """
 
 from __future__ import annotations
 
 import math
+import signal
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,50 +21,100 @@ from typing import Any
 import torch
 
 from descend.labs import open_lab
-from descend.labs._evidence import find_effects, find_needs, judge_seed, weigh
+from descend.labs._evidence import Judged, NeedsMore, find_effects, find_needs, list_predictions, weigh
 
 
-def examine(name: str, seed: int = 0, budget: float | None = None) -> dict[str, Any]:
-    """{"lab", "claim", "seed", "budget", "seconds", "numbers", "verdict"}; without a budget, the lab's own."""
+def examine(name: str, seed: int = 0, budget: float | None = None, limit: float | None = None) -> dict[str, Any]:
+    """{"lab", "seed", "budget", "seconds", "numbers", "effects", "needs", "verdict"}; by default, at the lab's budget.
+
+    A measurement that is stopped by the limit, or stops itself, has no numbers and no effects.
+    """
     lab = open_lab(name)
     given = float(lab.BUDGET if budget is None else budget)
+    stopped, numbers = 0.0, None
     began = time.process_time()
-    with one_thread():
-        numbers = lab.measure(seed, given)
+    try:
+        with one_thread(), deadline(limit, max(lab.BUDGET, 1.5 * given)):
+            numbers = lab.measure(seed, given)
+    except NeedsMore as more:
+        stopped = more.seconds
     spent = time.process_time() - began
-    found = {"lab": name.replace("_", "-"), "claim": lab.CLAIM, "seed": seed, "budget": given, "seconds": spent}
+    found = {"lab": name.replace("_", "-"), "seed": seed, "budget": given, "seconds": spent, "numbers": numbers}
+    return judge_finding({**found, "needs": stopped})
+
+
+def judge_finding(found: dict[str, Any]) -> dict[str, Any]:
+    """What was found on a seed, with its effects and what they say by themselves, by the lab as it is now."""
+    lab, numbers = open_lab(found["lab"]), found["numbers"]
+    if numbers is None:
+        nothing = {prediction.effect: None for prediction in list_predictions(lab)}
+        return {**found, "effects": nothing, "verdict": "open"}
     if not hasattr(lab, "PREDICTIONS"):
-        return {**found, "numbers": numbers, "verdict": lab.verdict(numbers)}
-    needed = {"effects": find_effects(lab, numbers), "needs": find_needs(lab, numbers)}
-    return {**found, "numbers": numbers, **needed, "verdict": judge_seed(lab, numbers)}
+        return {**found, "verdict": lab.verdict(numbers)}
+    effects, needs = find_effects(lab, numbers), find_needs(lab, numbers)
+    said = weigh(lab, [effects], needs, least=1).verdict
+    return {**found, "effects": effects, "needs": needs, "verdict": said}
 
 
 def examine_seeds(name: str, seeds: Iterable[int], budget: float | None = None) -> dict[str, Any]:
-    """The lab on each seed, and all of them together."""
+    """The lab on each seed, each with this budget, and all of them together."""
     return gather([examine(name, seed, budget) for seed in seeds])
 
 
 def gather(findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the same lab found on several seeds, with mean, spread and the verdict over all."""
+    """What the same lab found on several seeds: the claim, each prediction judged, mean, spread and the verdict."""
+    lab = open_lab(findings[0]["lab"])
     numbers = [found["numbers"] for found in findings]
+    measured = [one for one in numbers if one is not None]
     return {
-        **{key: findings[0][key] for key in ("lab", "claim", "budget")},
+        **describe(lab),
+        **{key: findings[0][key] for key in ("lab", "budget")},
         "seeds": [found["seed"] for found in findings],
         "seconds": [found["seconds"] for found in findings],
         "numbers": numbers,
-        "mean": average(numbers, statistics.mean),
-        "spread": average(numbers, measure_spread),
+        "mean": average(measured, statistics.mean) if measured else {},
+        "spread": average(measured, measure_spread) if measured else {},
         "verdicts": [found["verdict"] for found in findings],
-        "verdict": combine(findings),
+        **combine(lab, findings),
     }
 
 
-def combine(findings: Sequence[dict[str, Any]]) -> str:
-    """The verdict over seeds, by the effects where the lab names them."""
-    if "effects" not in findings[0]:
-        return agree([found["verdict"] for found in findings])
-    lab = open_lab(findings[0]["lab"])
-    return weigh(lab, [found["effects"] for found in findings], max(found["needs"] for found in findings)).verdict
+def describe(lab: Any) -> dict[str, Any]:
+    """What a lab says of itself: the claim as tested and as printed, where it stands, its scope, what was retuned."""
+    said = {key: getattr(lab, key.upper(), "") for key in ("claim", "printed", "scope", "retuned")}
+    return {**said, "entries": list(getattr(lab, "ENTRIES", ()))}
+
+
+def combine(lab: Any, findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The verdict over seeds, and each prediction with what was measured."""
+    if not hasattr(lab, "PREDICTIONS"):
+        return {"verdict": agree([found["verdict"] for found in findings])}
+    needs = max(found["needs"] for found in findings)
+    found = weigh(lab, [one["effects"] for one in findings], needs)
+    return {
+        "predictions": [tell(one) for one in found.judged],
+        "controls": [tell(one) for one in found.controls],
+        "printed_predictions": [tell(one) for one in found.printed],
+        "needs": needs,
+        "verdict": found.verdict,
+        "printed_verdict": found.printed_verdict,
+    }
+
+
+def tell(judged: Judged) -> dict[str, Any]:
+    """A judged prediction, ready for JSON."""
+    prediction = judged.prediction
+    return {
+        "effect": prediction.effect,
+        "predicted": prediction.spell(),
+        "bounds": list(prediction.bounds()),
+        "text": prediction.note,
+        "values": [value if math.isfinite(value) else None for value in judged.values],
+        "mean": judged.mean if math.isfinite(judged.mean) else None,
+        "interval": [end if math.isfinite(end) else None for end in judged.interval],
+        "held": judged.count(),
+        "verdict": judged.verdict,
+    }
 
 
 def measure_spread(values: Sequence[float]) -> float:
@@ -99,3 +152,25 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def deadline(seconds: float | None, needed: float) -> Iterator[None]:
+    """Inside, NeedsMore(needed) is raised once the process has used so many seconds of the processor more.
+
+    It takes a signal, which only the main thread receives; elsewhere, and without seconds, nothing is limited.
+    """
+    if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise NeedsMore(needed)
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

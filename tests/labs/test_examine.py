@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from descend.labs import _examine, names, open_lab
-from descend.labs._examine import agree, average, examine, examine_seeds, measure_spread
+from descend.labs._evidence import AtMost, NeedsMore
+from descend.labs._examine import agree, average, examine, examine_seeds, gather, measure_spread
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -16,11 +17,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"steps": round(2 * budget), "curve": [1.0, float(seed)], "kind": "toy", "threads": torch.get_num_threads()}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    return "refuted" if numbers["curve"][1] > 1 else "open"
-
-
-LAB = SimpleNamespace(CLAIM="it grows", BUDGET=4.0, measure=measure, verdict=verdict)
+LAB = SimpleNamespace(
+    CLAIM="it grows",
+    ENTRIES=("MF-1",),
+    BUDGET=4.0,
+    PREDICTIONS=(AtMost("end", 1.0, "it would grow beyond"),),
+    measure=measure,
+    effects=lambda numbers: {"end": numbers["curve"][1]},
+    needs=lambda numbers: 0.0 if numbers["steps"] else 3.0,
+)
 
 
 @pytest.fixture
@@ -31,7 +36,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("lab")
 def test_a_lab_spends_its_own_budget_unless_told() -> None:
     found = examine("toy_lab", seed=3)
-    assert (found["lab"], found["claim"], found["seed"], found["budget"]) == ("toy-lab", "it grows", 3, 4.0)
+    assert (found["lab"], found["seed"], found["budget"]) == ("toy-lab", 3, 4.0)
     assert found["numbers"]["steps"] == 8
     assert found["verdict"] == "refuted"
     assert found["seconds"] > 0
@@ -53,12 +58,43 @@ def test_a_measurement_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_several_seeds() -> None:
     found = examine_seeds("toy", range(1, 4))
     assert found["seeds"] == [1, 2, 3]
-    assert found["verdicts"] == ["open", "refuted", "refuted"]
+    assert found["verdicts"] == ["supported", "refuted", "refuted"]
     assert found["verdict"] == "open"
+    assert (found["claim"], found["entries"], found["printed"]) == ("it grows", ["MF-1"], "")
+    (end,) = found["predictions"]
+    assert (end["mean"], end["interval"], end["held"], end["predicted"]) == (2.0, [1.0, 3.0], "1 of 3 seeds", "≤ 1")
     assert found["mean"]["curve"] == [1.0, 2.0]
     assert found["spread"]["curve"] == [0.0, 1.0]
     assert found["mean"]["kind"] is None
     assert len(found["seconds"]) == 3
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_budget_that_is_too_small_says_what_is_needed() -> None:
+    found = examine_seeds("toy", range(3), budget=0.2)
+    assert (found["verdict"], found["needs"], found["verdicts"]) == ("open", 3.0, ["open"] * 3)
+    assert found["predictions"][0]["values"] == [None] * 3
+
+
+def spin(seed: int, budget: float) -> dict[str, Any]:
+    while True:
+        pass
+
+
+def test_a_measurement_is_stopped_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": spin}))
+    found = examine("toy", budget=0.1, limit=0.1)
+    assert 0.09 < found["seconds"] < 0.3
+    assert (found["numbers"], found["effects"], found["needs"], found["verdict"]) == (None, {"end": None}, 4.0, "open")
+    assert gather([found])["mean"] == {}
+
+
+def test_a_measurement_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(seed: int, budget: float) -> dict[str, Any]:
+        raise NeedsMore(70)
+
+    monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": refuse}))
+    assert examine("toy")["needs"] == 70
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from descend import labs
+from descend.labs import _examine
+from descend.labs._evidence import AtLeast, AtMost
+from descend.labs._sweep import Store
 from proofs import labs as recording
 
 
@@ -19,12 +22,20 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def examine(name: str, seed: int) -> dict[str, Any]:
         seeds.append(seed)
         numbers = {"accuracy": 0.5 + seed / 8, "curve": [0.0] * 1000}
-        return {"lab": name, "claim": "it | holds", "seed": seed, "budget": 2.0, "seconds": 1.5, "numbers": numbers,
-                "verdict": "supported"}  # fmt: skip
+        found = {"lab": name, "seed": seed, "budget": 2.0, "seconds": 1.5, "numbers": numbers, "needs": 0.0}
+        return _examine.judge_finding(found)
 
+    toy = SimpleNamespace(
+        CLAIM="it | holds",
+        BUDGET=2.0,
+        PREDICTIONS=(AtLeast("accuracy", 0.5, "better than chance"),),
+        effects=lambda numbers: {"accuracy": numbers["accuracy"]},
+    )
     monkeypatch.setattr(recording, "examine", examine)
     monkeypatch.setattr(recording, "mark_source", lambda name: "abc")
-    monkeypatch.setattr(labs, "open_lab", lambda name: SimpleNamespace(BUDGET=2.0))
+    monkeypatch.setattr(Store, "write", lambda store, found: found)
+    for module in (labs, _examine):
+        monkeypatch.setattr(module, "open_lab", lambda name: toy)
     monkeypatch.setattr(labs, "names", lambda: ["toy"])
     return seeds
 
@@ -36,7 +47,7 @@ def test_three_seeds_are_recorded_once(measured: list[int], tmp_path: Path) -> N
     assert entry["mean"] == {"accuracy": 0.625}, "long rows are for the figure"
     assert entry["spread"] == {"accuracy": 0.125}
     assert recording.read(tmp_path)["toy"] == entry
-    assert "| toy | supported | supported, supported, supported | 2: 2, 2, 2 | it / holds |" in (
+    assert "| toy | supported | 1 of 1 | supported, supported, supported | 2: 2, 2, 2 | it / holds |" in (
         tmp_path / "LABS.md"
     ).read_text(encoding="utf-8")
     recording.run(["toy"], tmp_path)
@@ -67,3 +78,23 @@ def test_numbers_are_shortened() -> None:
         "b": [None, True, 7],
         "d": {"e": "x"},
     }
+
+
+def test_what_is_recorded_is_judged_anew(measured: list[int], tmp_path: Path) -> None:
+    """Other predictions on the same numbers need no measurement, and seeds that disagree leave the lab open."""
+    recording.run(["toy"], tmp_path)
+    toy = labs.open_lab("toy")
+    toy.PREDICTIONS = (AtMost("accuracy", 0.4),)
+    assert recording.judge_all(["toy"], tmp_path)["toy"]["verdict"] == "refuted"
+    toy.PREDICTIONS = (AtMost("accuracy", 0.7),)
+    entry = recording.run(["toy"], tmp_path)["toy"]
+    assert entry["verdict"] == "open"
+    assert [found["verdict"] for found in entry["findings"]] == ["supported", "supported", "refuted"]
+    assert (entry["predictions"][0]["held"], entry["predictions"][0]["interval"]) == ("2 of 3 seeds", [0.5, 0.75])
+    assert measured == [0, 1, 2]
+
+
+def test_two_recordings_at_once_keep_each_other(measured: list[int], tmp_path: Path) -> None:
+    recording.update(tmp_path, {"toy": recording.record_lab("toy", {})})
+    recording.run(["toy"], tmp_path)
+    assert recording.update(tmp_path, {})["toy"]["verdict"] == "supported"
