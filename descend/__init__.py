@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from descend.verbs.convert import convert
     from descend.verbs.coverage import coverage
     from descend.verbs.decode import decode
+    from descend.verbs.diff import diff
     from descend.verbs.doctor import doctor
     from descend.verbs.edit import edit
     from descend.verbs.embed import embed
@@ -38,10 +39,12 @@ if TYPE_CHECKING:
     from descend.verbs.plan import plan
     from descend.verbs.play import play
     from descend.verbs.predict import predict
+    from descend.verbs.prepare import prepare
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
     from descend.verbs.sample import sample
     from descend.verbs.serve import serve
+    from descend.verbs.studio import studio
     from descend.verbs.trace import trace
     from descend.verbs.track import track
     from descend.verbs.train import train
@@ -55,6 +58,7 @@ __all__ = [
     "convert",
     "coverage",
     "decode",
+    "diff",
     "doctor",
     "edit",
     "embed",
@@ -76,10 +80,12 @@ __all__ = [
     "plan",
     "play",
     "predict",
+    "prepare",
     "resume",
     "runs",
     "sample",
     "serve",
+    "studio",
     "trace",
     "track",
     "train",

@@ -4,7 +4,7 @@
     disturbed           one number of the chain is replaced        changed: the answer follows it
 
 A model that computes by its steps changes its answer; one that knew it anyway, or reads it from the question, does not.
-DLN says that written steps "do not always reflect" the real computation and gives no test; these two are those of Lanham
+DLN says that written steps "do not always reflect" the real computation and gives no test; these are those of Lanham
 et al. (2023), said here to be a fill-in. They show that steps are used, not that they are right.
 
 Systems: reasoning-faithfulness-leakage

@@ -49,7 +49,7 @@ def test_the_binomial_distribution_says_how_often_the_vote_is_right(p: float, n:
 @pytest.mark.system(SLUG, "two-answers")
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7])
 def test_the_vote_itself_is_right_that_often(n: int) -> None:
-    """Every sequence of n answers, weighed by its probability: ties go to the first, which is right half of the time."""
+    """Every sequence of n answers, weighed by its probability; ties go to the first, right half of the time."""
     p, total = 0.7, 0.0
     for answers in product(("right", "wrong"), repeat=n):
         weight = p ** answers.count("right") * (1 - p) ** answers.count("wrong")

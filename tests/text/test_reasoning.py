@@ -29,8 +29,8 @@ CAFETERIA = (
     "The cafeteria had 23 apples. If they used 20 to make lunch and bought 6 more, how many apples do they have?"
 )
 MARKET = (
-    "I went to the market and bought 10 apples. I gave 2 apples to the neighbor and 2 to the repairman. I then went and "
-    "bought 5 more apples and ate 1. How many apples did I remain with?"
+    "I went to the market and bought 10 apples. I gave 2 apples to the neighbor and 2 to the repairman. I then went "
+    "and bought 5 more apples and ate 1. How many apples did I remain with?"
 )
 GROUP = "The odd numbers in this group add up to an even number: {}."
 

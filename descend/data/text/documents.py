@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from descend.data.reading import check_file, is_folder, list_files, parse_object, show, unpack
 from descend.errors import Mistake
@@ -50,8 +50,13 @@ def many(path: str | Path) -> bool:
 
 def pieces(path: Path) -> Iterator[Piece]:
     """The documents of one file."""
-    read = records if path.name.removesuffix(".gz").endswith(".jsonl") else passages
+    read = records if holds_records(path) else passages
     return read(path, blocks(path))
+
+
+def holds_records(path: Path) -> bool:
+    """Whether it is a .jsonl file, compressed or not."""
+    return path.name.removesuffix(".gz").endswith(".jsonl")
 
 
 def blocks(path: Path) -> Iterator[bytes]:
@@ -82,6 +87,12 @@ def passages(path: Path, found: Iterable[bytes]) -> Iterator[Piece]:
 
 def records(path: Path, found: Iterable[bytes]) -> Iterator[Piece]:
     """One document a line; empty lines are passed over."""
+    for _, record in objects(path, found):
+        yield Piece(record["text"], True)
+
+
+def objects(path: Path, found: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and object of each line that is not empty; all have a "text"."""
     for number, line in enumerate(lines(path, found), 1):
         if not line.strip():
             continue
@@ -89,7 +100,7 @@ def records(path: Path, found: Iterable[bytes]) -> Iterator[Piece]:
         record = parse_object(decode_block(path, line, number), where)
         if not isinstance(record.get("text"), str):
             raise Mistake(f'{where}: the record has no "text"; each line is {{"text": "..."}}')
-        yield Piece(record["text"], True)
+        yield where, record
 
 
 def lines(path: Path, found: Iterable[bytes]) -> Iterator[bytes]:
