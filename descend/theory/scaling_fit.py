@@ -206,9 +206,11 @@ def find_pitfalls(x: Sequence[float], losses: Sequence[float], at: float = 0.0) 
         return found
     bend, chance = measure_bend(x, losses)
     if bend > 0 and chance < CURVED:
-        found.append("near a floor: the line flattens in log-log; a law without a floor promises too much")
+        found.append(
+            "near a floor, or small runs undertrained: the line flattens, and without a floor it promises too much"
+        )
     elif bend < 0 and chance < CURVED:
-        found.append("steeper with size: small runs undertrained, or the largest have seen the test data")
+        found.append("steeper with size: have the largest runs seen the test data?")
     [error] = hold_out(x, losses, fit_power_law)
     if abs(error) > HELD_OUT:
         found.append(
