@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from descend.engine.progress import clock
-from descend.errors import Mistake
-from descend.report.history import History, as_number, read_history
+from descend.report.listing import list_runs, summarize_run
 from descend.report.scores import spell
 from descend.verbs.table import format_table
 
@@ -19,40 +18,7 @@ def runs(folder: str | Path = "runs") -> list[dict[str, Any]]:
     Args:
         folder: where the runs are.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise Mistake(f"{folder} is not a folder; give the folder that holds the runs")
-    found = [path.parent for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}recipe.json")]
-    found.sort(key=lambda path: (path / "recipe.json").stat().st_mtime, reverse=True)
-    return [summarize_run(path) for path in found]
-
-
-def summarize_run(path: Path) -> dict[str, Any]:
-    """One run: numbers where there are any, else None."""
-    try:
-        history = read_history(path)
-    except Mistake as mistake:
-        return {"run": str(path), "state": "damaged", "fault": str(mistake)}
-    best = history.best
-    return {
-        "run": str(path),
-        "recipe": history.name,
-        "step": history.step,
-        "steps": history.steps,
-        "score": history.watch[1] if best else None,
-        "best": best[1] if best else None,
-        "test": history.tested or None,
-        "loss": find_last_loss(history),
-        "seconds": history.seconds,
-        "state": history.state,
-    }
-
-
-def find_last_loss(history: History) -> float | None:
-    """The last training loss; the sum over the players where there are several."""
-    if not history.train:
-        return None
-    return sum(as_number(history.train[-1].get(name)) for name in history.losses)
+    return [summarize_run(path) for path in list_runs(Path(folder))]
 
 
 def command(folder: Path = Path("runs"), /, *, json: bool = False) -> None:

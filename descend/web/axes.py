@@ -74,11 +74,11 @@ def pad_limits(values: list[float], spread: float = 0.06) -> tuple[float, float]
 def fit_axes(points: list[tuple[float, float]], size: tuple[int, int], scale: str) -> tuple[Axis, Axis]:
     """Both axes of a chart around its points.
 
-    "even" is linear. "auto" turns the upward axis to orders of magnitude when the values span a factor of 30, which
-    hides the end of a curve. "equal" gives both directions one scale, so that a circle stays round.
+    "even" is linear. "log" is by orders of magnitude where all values are positive; "auto" is that when they span a
+    factor of 30, which hides the end of a curve. "equal" gives both directions one scale, so that a circle stays round.
     """
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    log = scale == "auto" and min(ys) > 0 and max(ys) / min(ys) > 30
+    log = min(ys) > 0 and (scale == "log" or (scale == "auto" and max(ys) / min(ys) > 30))
     x_lo, x_hi = pad_limits(xs, 0.05 if scale == "equal" else 0.0)
     y_lo, y_hi = (min(ys) / 1.15, max(ys) * 1.15) if log else pad_limits(ys)
     left, right, bottom, top = LEFT, size[0] - RIGHT, size[1] - BOTTOM, TOP

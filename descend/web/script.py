@@ -1,4 +1,7 @@
-"""What the mouse shows: values along curves and in the cells of a matrix. Nothing is loaded from elsewhere."""
+"""What the mouse shows: values along curves and in the cells of a matrix. Nothing is loaded from elsewhere.
+
+`answerMouse(root)` is called once for a page, and again for a part that came later (`studio/`).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ const leave = svg => {
   tip.style.display = "none";
   svg.querySelectorAll(".cross, .spot").forEach(node => node.remove());
 };
-for (const svg of document.querySelectorAll("svg[data-hover]")) {
+const answerCurve = svg => {
   const series = JSON.parse(svg.dataset.hover).filter(s => s.px.length);
   const height = svg.viewBox.baseVal.height;
   svg.addEventListener("mouseleave", () => leave(svg));
@@ -41,8 +44,8 @@ for (const svg of document.querySelectorAll("svg[data-hover]")) {
     svg.insertBefore(make(svg, "line", { class: "cross", x1: at, x2: at, y1: 10, y2: height - 34 }), svg.firstChild);
     show(event, lines.join("\\n"));
   });
-}
-for (const svg of document.querySelectorAll("svg[data-cells]")) {
+};
+const answerCells = svg => {
   const d = JSON.parse(svg.dataset.cells);
   svg.addEventListener("mouseleave", () => leave(svg));
   svg.addEventListener("mousemove", event => {
@@ -50,5 +53,10 @@ for (const svg of document.querySelectorAll("svg[data-cells]")) {
     if (!d.values[i] || d.values[i][j] === undefined) return leave(svg);
     show(event, `${d.rows ? d.rows[i] : i} / ${d.columns ? d.columns[j] : j}   ${d.values[i][j]}`);
   });
-}
+};
+const answerMouse = root => {
+  root.querySelectorAll("svg[data-hover]").forEach(answerCurve);
+  root.querySelectorAll("svg[data-cells]").forEach(answerCells);
+};
+answerMouse(document);
 """

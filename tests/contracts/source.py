@@ -19,10 +19,11 @@ LEVELS = {
     4: ("kinds",),
     5: ("recipes", "pipelines", "inference"),
     6: ("labs", "report", "tracing", "diagnosis", "tuning"),
-    7: ("catalog", "server", "exports", "studio"),
-    8: ("verbs",),
-    9: ("cli", "__init__"),
-    10: ("__main__",),
+    7: ("catalog", "server", "exports"),
+    8: ("studio",),
+    9: ("verbs",),
+    10: ("cli", "__init__"),
+    11: ("__main__",),
 }
 LEVEL = {name: level for level, names in LEVELS.items() for name in names}
 

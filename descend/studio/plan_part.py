@@ -1,0 +1,27 @@
+"""What `descend plan` says of a run before it starts: its data, and what it will cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from descend.engine.progress import clock
+from descend.web.markup import Html, join
+from descend.web.parts import make_card, make_figures, make_note, make_table
+
+
+def draw_plan(found: dict[str, Any]) -> Html:
+    """Time, memory and size in large letters, the facts of the data, and how it could be shorter."""
+    figures = make_figures((
+        (clock(found["total_seconds"]), "", f"for {found['steps']:,} steps"),
+        (f"{found['memory_bytes'] / 1e6:,.0f}", " MB", "memory"),
+        (f"{found['parameters']:,}", "", "parameters"),
+        (f"{found['step_seconds'] * 1000:.1f}", " ms", f"a step, {found['threads']} threads on {found['device']}"),
+        (f"{found['checkpoint_bytes'] / 1e6:,.1f}", " MB", "a checkpoint"),
+    ))  # fmt: skip
+    facts = make_card("The data", make_table(("", ""), [[name, show(value)] for name, value in found["data"].items()]))
+    advice = [make_note(f"Shorter: {line}") for line in found["advice"]]
+    return join([figures, facts, *advice])
+
+
+def show(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
