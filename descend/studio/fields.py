@@ -136,7 +136,7 @@ def read_hint(hint: Any) -> tuple[str, tuple[str, ...], set[type]]:
 
 
 @cache
-def read_abouts(owner: type) -> dict[str, str]:
+def read_abouts(owner: type[Any]) -> dict[str, str]:
     """What stands under each field of a class, or beside it, as help."""
     found: dict[str, str] = {}
     for one in reversed(owner.__mro__):

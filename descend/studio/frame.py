@@ -28,9 +28,9 @@ def show_page(title: str, here: str, *body: object, script: str = "") -> HTMLRes
     return HTMLResponse(
         html(
             '<!doctype html>\n<html lang="en"><head>{}<title>{} · descend</title>{}{}</head><body><div class="descend">'
-            '<a class="skip" href="#main">To the content</a><nav aria-label="Pages"><a class="home" href="/">descend</a>'
-            '{}</nav><main id="main" tabindex="-1">{}</main><p id="said" role="status" aria-live="polite"></p></div>'
-            "</body></html>\n",
+            '<a class="skip" href="#main">To the content</a><nav aria-label="Pages"><a class="home" href="/">'
+            'descend</a>{}</nav><main id="main" tabindex="-1">{}</main><p id="said" role="status" aria-live="polite"></p>'
+            "</div></body></html>\n",
             Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
             title,
             Html('<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/studio.css">'),

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from descend.studio.app import Studio
 
 FIRST = ("data.path", "steps", "batch", "optim.lr", "seed")  # what people change first
+BUDGETED = Html(
+    '<label class="field"><span>budget <small>--budget</small></span><input name="" data-own="budget"'
+    ' placeholder="none, or 90s, 5m, 2h"><small>Longest time: the number of steps is fitted to it.</small></label>'
+)
 BUDGET = re.compile(r"(\d+\.?\d*[smhd]?)?")
 
 
@@ -79,7 +83,11 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
 
     @api.post("/api/command")
     async def command(request: Request) -> JSONResponse:
-        order = await asyncio.to_thread(read_order, place, await read_asked(request))
+        asked = await read_asked(request)
+        try:
+            order = await asyncio.to_thread(read_order, place, asked)
+        except Mistake as mistake:  # what is half typed is no failed request
+            return JSONResponse({"wrong": str(mistake)})
         return JSONResponse({"command": shlex.join(["descend", *order.words])})
 
     @api.post("/api/plan")
@@ -183,14 +191,11 @@ def show_form(name: str, given: Mapping[str, str], like: str) -> HTMLResponse:
             groups.setdefault(field.group.partition(".")[0] or "training", []).append(field)
     main = make_card(
         "Values",
-        draw_name(name),
-        [draw_field(field, given) for field in first],
-        Html('<label class="field"><span>budget <small>--budget</small></span><input name="" data-own="budget"'
-             ' placeholder="none, or 90s, 5m, 2h"><small>Longest time: the number of steps is fitted to it.</small></label>'),
-    )  # fmt: skip
+        html('<div class="fields">{}{}{}</div>', draw_name(name), [draw_field(one, given) for one in first], BUDGETED),
+    )
     more = [
-        html('<details class="card"{}><summary>{} <small>{} values</small></summary><div class="fields">{}</div></details>',
-             Html(" open") if any(is_changed(one, given) for one in found) else None, group, len(found),
+        html('<details class="card"{}><summary>{} <small>{}</small></summary><div class="fields">{}</div></details>',
+             Html(" open") if any(is_changed(one, given) for one in found) else None, group, f"{len(found)} values",
              [draw_field(field, given) for field in found])
         for group, found in groups.items()
     ]  # fmt: skip
@@ -240,6 +245,6 @@ def draw_input(field: Field, value: str) -> Html:
     mode = {"whole": "numeric", "number": "decimal"}.get(field.kind, "text")
     hint = "path, or drop a file here" if field.name == "data.path" else ""
     return html(
-        '<input name="{}" value="{}" data-default="{}" inputmode="{}" placeholder="{}" autocomplete="off" spellcheck="false">',
+        '<input name="{}" value="{}" data-default="{}" inputmode="{}" placeholder="{}" autocomplete="off">',
         field.name, value, default, mode, hint,
     )  # fmt: skip

@@ -28,7 +28,7 @@ async function show() {
   const mine = ++latest;
   try {
     const found = await send("/api/command", gather());
-    if (mine === latest) { command.textContent = found.command; tell(""); }
+    if (mine === latest) { command.textContent = found.command ?? ""; tell(found.wrong ?? ""); }
   } catch (error) {
     if (mine === latest) { command.textContent = ""; tell(error.message); }
   }
