@@ -22,9 +22,11 @@ BUDGET = "0.01s"
 def try_lab(name: str, folder: Path) -> list[Outcome]:
     """The lab once as text with a page, and once on two seeds as JSON."""
     page = folder / f"{name}.html"
+    given = ["lab", name, "--budget", BUDGET, "--keep", str(folder / "kept")]
     return [
-        call(["lab", name, "--budget", BUDGET, "--out", str(page)]),
-        call(["lab", name, "--budget", BUDGET, "--seeds", "2", "--json"]),
+        call([*given, "--seeds", "1"]),
+        call([*given, "--seeds", "2", "--json"]),
+        call([*given, "--out", str(page)]),
     ]
 
 

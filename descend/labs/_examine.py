@@ -12,16 +12,22 @@ from __future__ import annotations
 import math
 import signal
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import torch
 
 from descend.labs import open_lab
 from descend.labs._evidence import Judged, NeedsMore, find_effects, find_needs, list_predictions, weigh
+
+SAFE = 0.9  # share of a limit after which a measurement is stopped: one operation may take a while to end
+LATER = 0.005  # seconds until it is tried again
 
 
 def examine(name: str, seed: int = 0, budget: float | None = None, limit: float | None = None) -> dict[str, Any]:
@@ -31,6 +37,7 @@ def examine(name: str, seed: int = 0, budget: float | None = None, limit: float 
     """
     lab = open_lab(name)
     given = float(lab.BUDGET if budget is None else budget)
+    load_libraries()
     stopped, numbers = 0.0, None
     began = time.process_time()
     try:
@@ -154,6 +161,21 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def load_libraries() -> None:
+    """Load what the first step of an optimizer would load, so that no measurement pays for it."""
+    if "descend.engine.minimise" in sys.modules or "descend.optim.rules" in sys.modules:
+        import_module("torch._dynamo")
+
+
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded there."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def deadline(seconds: float | None, needed: float) -> Iterator[None]:
     """Inside, NeedsMore(needed) is raised once the process has used so many seconds of the processor more.
@@ -164,11 +186,14 @@ def deadline(seconds: float | None, needed: float) -> Iterator[None]:
         yield
         return
 
-    def stop(*_: object) -> None:
-        raise NeedsMore(needed)
+    def stop(_: int, frame: FrameType | None) -> None:
+        if is_importing(frame):  # half a module would stay behind
+            signal.setitimer(signal.ITIMER_PROF, LATER)
+        else:
+            raise NeedsMore(needed)
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-3))
+    signal.setitimer(signal.ITIMER_PROF, max(SAFE * seconds, 1e-3))
     try:
         yield
     finally:

@@ -72,10 +72,12 @@ def share(name: str, seeds: Sequence[int], budget: float | None) -> float:
     return float(open_lab(name).BUDGET) if budget is None else budget / len(seeds)
 
 
-def forecast(name: str, seeds: Sequence[int], budget: float | None, store: Store) -> tuple[int, float]:
+def forecast(
+    name: str, seeds: Sequence[int], budget: float | None, store: Store, again: bool = False
+) -> tuple[int, float]:
     """How many seeds are to be measured, and how many seconds that will take; never more than the budget."""
     each = share(name, seeds, budget)
-    left = sum(store.read(name, seed, each) is None for seed in seeds)
+    left = sum(again or not store.path(name, seed, each).is_file() for seed in seeds)
     cost = left * each * store.rate(name)
     return left, cost if budget is None else min(cost, budget)
 
