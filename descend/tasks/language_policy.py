@@ -7,8 +7,9 @@
 
 What is maximised is E[R] − β KL(π ‖ π_ref): a text that pleases the reward model and could still be the reference's.
 VOM gives the ratio, ε = 0.2 and a value network; estimator, value loss, epochs and what each token pays for leaving the
-reference are those of the usual practice. A text that is cut at the longest length is judged as it is. Train without
-dropout: π_old and π_θ would differ before the first step.
+reference are those of the usual practice. Where β > 1 all rewards are divided by β: in the loss of the critic, which
+shares the trunk, their size would drown the policy's, which does not depend on it. A text that is cut at the longest
+length is judged as it is. Train without dropout: π_old and π_θ would differ before the first step.
 
 Systems: ppo
 """
@@ -101,7 +102,7 @@ class LanguagePolicy(Task):
         old, ratio = Categorical(logits).log_prob(y), self.log_ratio(logits, x, y)
         last = at & ~nn.functional.pad(at[:, 1:], (0, 1))
         judged = self.reward(tokens, written)
-        rewards = token_rewards(judged, ratio, at, last, n.beta)
+        rewards = token_rewards(judged, ratio, at, last, n.beta) / max(1.0, n.beta)
         beyond = nn.functional.pad(value[:, 1:], (0, 1))
         delta = td_errors(rewards, value, beyond, last, n.gamma).masked_fill(~at, 0.0)
         advantage = gae(delta, last | ~at, n.gamma, n.lam)

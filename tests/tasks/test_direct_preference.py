@@ -10,43 +10,20 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from descend.contracts import Batch
 from descend.engine.frozen import checksums, select_trained
-from descend.models.gpt2 import GPT2, GPT2Config
+from descend.models.gpt2 import GPT2
 from descend.tasks.direct_preference import DirectPreference
 from descend.theory.regularised_policy import best_policy, implied_reward, kl_to_reference
 from tests.close import close
 from tests.tasks.alignment_cases import TINY, responses
-
-STOP = 2
-ANSWERS = ([STOP], [0, 0], [0, 1], [0, STOP], [1, 0], [1, 1], [1, STOP])
-STRENGTH = torch.tensor([1.0, 3.0, 1.0, 1.0, 3.0, 3.0, 1.0])
-SMALL = GPT2Config(vocab=3, context=4, width=16, depth=1, heads=2, dropout=0.0)
-
-
-def lay_out() -> Batch:
-    """Every answer to the prompt [1]."""
-    tokens, written = torch.zeros(len(ANSWERS), 3, dtype=torch.long), torch.zeros(len(ANSWERS), 3, dtype=torch.bool)
-    for i, answer in enumerate(ANSWERS):
-        tokens[i, 0], tokens[i, 1 : 1 + len(answer)] = 1, torch.tensor(answer)
-        written[i, 1 : 1 + len(answer)] = True
-    return {"tokens": tokens, "written": written}
-
-
-def log_chances(model: nn.Module) -> Tensor:
-    """log π(y|x) of every answer, token by token."""
-    texts = lay_out()
-    log_p = model(texts["tokens"][:, :-1]).log_softmax(-1).gather(-1, texts["tokens"][:, 1:, None]).squeeze(-1)
-    return (log_p * texts["written"][:, 1:]).sum(-1)
+from tests.tasks.seven_answers import BETA, STRENGTH, lay_out, log_chances, make_language
 
 
 def make(seed: int = 0) -> DirectPreference:
-    torch.manual_seed(seed)
-    model = GPT2(SMALL)
-    nn.init.normal_(model.wte.weight, std=0.1)  # a reference with preferences of its own
-    return DirectPreference(model, copy.deepcopy(model), 0.5)
+    model = make_language(seed)
+    return DirectPreference(model, copy.deepcopy(model), BETA)
 
 
 @pytest.mark.system("dpo")
@@ -78,9 +55,10 @@ def test_it_starts_at_log_2_and_the_reference_never_moves() -> None:
 @pytest.mark.system("dpo")
 @pytest.mark.system("dpo", "converges")
 @pytest.mark.system("kl-regularised-objective", "optimum")
-def test_it_comes_to_the_best_policy_of_the_rewards_that_made_the_pairs() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_it_comes_to_the_best_policy_of_the_rewards_that_made_the_pairs(seed: int) -> None:
     """Each pair of the seven answers four times, won as often as strengths of 1 and 3 say: r = log strength exactly."""
-    task = make()
+    task = make(seed)
     texts = lay_out()
     with torch.no_grad():
         best = best_policy(log_chances(task.reference), STRENGTH.log(), task.beta)
