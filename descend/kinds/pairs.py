@@ -12,7 +12,7 @@ from torch import Tensor
 
 from descend.contracts import Batch
 from descend.data.streams.shards import process
-from descend.data.text.text_to_text import PairsInOrder, ShuffledPairs, TextPairs, specials
+from descend.data.text.text_to_text import BudgetedPairs, PairsInOrder, ShuffledPairs, TextPairs, specials
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.recipe import Judged, Recipe, describe_batch, fit_batch, micro_batch
@@ -55,14 +55,14 @@ class PairsRecipe(Recipe):
             model: Any = make_model(config)
         except ValueError as error:
             raise Mistake(f"--model: {error}") from None
-        batch = fit_batch(loop, len(train["ids"]))
-        micro = micro_batch(loop, batch)
+        batch, stream = self.stream(train, pad)
+        micro = micro_batch(loop, batch) if not self.data.budget else batch
         write = lambda x: [tokenizer.decode(row) for row in answer_sources(model, x, self.data.longest)]
         view = PairsView(model, tokenizer, valid, [split.valid[i] for i in valid["ids"].tolist()], self.data.longest)
         return Parts(
             task=Translation(model, pad, pad, self.smoothing, write, [y for _, y in (*split.valid, *split.test)]),
             model=model,
-            stream=ShuffledPairs(train, pad, batch, micro, loop.seed, *process()),
+            stream=stream,
             valid=PairsInOrder(valid, pad, max(micro, 64)),
             optims={"model": self.optim},
             unit="pairs",
@@ -75,11 +75,20 @@ class PairsRecipe(Recipe):
                 **split.describe_leaks(),
                 "vocabulary": tokenizer.vocab,
                 "tokens of a target": round(float((train["y"] != pad).sum(1).float().mean()), 1),
-                **describe_batch(loop, batch),
+                **(stream.describe() if isinstance(stream, BudgetedPairs) else describe_batch(loop, batch)),
             },
             save_extra=tokenizer.save,
             exhibits=view.show,
         )
+
+    def stream(self, train: Batch, pad: int) -> tuple[int, BudgetedPairs | ShuffledPairs]:
+        """Pairs of a step (on average, where there is a budget of tokens), and the batches."""
+        loop, data = self.loop, self.data
+        if data.budget:
+            found = BudgetedPairs(train, pad, data.budget, loop.seed, loop.accumulate, *process())
+            return max(1, len(train["ids"]) // len(found.plan(0))), found
+        batch = fit_batch(loop, len(train["ids"]))
+        return batch, ShuffledPairs(train, pad, batch, micro_batch(loop, batch), loop.seed, *process())
 
     def test(self) -> Iterable[Batch]:
         """The test part of a folder, all of it to be written."""

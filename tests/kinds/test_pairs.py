@@ -15,6 +15,7 @@ from descend.errors import Mistake
 from descend.kinds.pairs import PairsRecipe
 from descend.models import load
 from descend.verbs.generate import generate
+from tests.close import close
 
 
 def small(name: str, **data: object) -> PairsRecipe:
@@ -78,6 +79,30 @@ def test_one_set_of_weights_learns_several_tasks(tmp_path: Path) -> None:
         if run.step % 25 == 0 and run.evaluate()["exact"] == 1.0:
             break
     assert run.evaluate()["exact"] == 1.0
+
+
+@pytest.mark.system("length-bucketed-batches", "budget")
+@pytest.mark.system("length-bucketed-batches", "exact")
+def test_batches_of_so_many_tokens() -> None:
+    """A step over micro-batches is that of the whole batch, and the run tells its batches."""
+    torch.set_num_threads(1)
+    weights = []
+    for accumulate in (1, 3):
+        recipe = small("transformer-translate", budget=400, tasks=("words",))
+        recipe = replace(recipe, loop=replace(recipe.loop, accumulate=accumulate, precision="float32"))
+        recipe = replace(recipe, model=replace(recipe.model, dropout=0.0))
+        parts = recipe.build()
+        assert parts.facts["batches"].endswith("% padding")
+        pad = parts.model.config.pad
+        run = Training(parts, recipe.loop, recipe.schedule, World())
+        run.advance()
+        batch = next(parts.stream)
+        assert all(x.numel() * accumulate <= 400 + 2 * x.shape[1] * (accumulate > 1) for x in (batch["x"], batch["y"]))
+        assert (batch["x"] != pad).any(0).all()  # cut to the longest
+        weights.append([p.detach().clone() for p in parts.model.parameters()])
+    close(torch.cat([p.flatten() for p in weights[0]]), torch.cat([p.flatten() for p in weights[1]]), 20)
+    with pytest.raises(Mistake, match="fits into no batch of --data.budget 5"):
+        small("transformer-translate", budget=5).build()
 
 
 def test_parallel_text_with_a_test_part(tmp_path: Path) -> None:

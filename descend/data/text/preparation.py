@@ -10,7 +10,7 @@ Each document is left out for the first of these reasons that it gives. Nothing 
 functions, which have a fixed seed: the same files give the same corpus.
 
     corpus.jsonl     the records that are left, with all their fields
-    left_out.tsv     where each of the others stood, the reason, and the detail: the copy's original, the words in common
+    left_out.tsv     where each of the others stood, the reason, and a detail: the copy's original, the words in common
     report.json      documents and characters in and out, counts by reason, and what was asked for
 
 Systems: corpus-preparation

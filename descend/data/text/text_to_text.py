@@ -24,13 +24,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from descend.contracts import Batch
 from descend.data.reading import check_file, is_folder, parse_object, read_records, show
 from descend.data.streams.arrays import InOrder
 from descend.data.streams.by_length import ByLength
 from descend.data.streams.splits import describe_leaks
+from descend.data.streams.token_budget import TokenBudget
 from descend.data.toys import number_words
 from descend.errors import Mistake, nearest
-from descend.ranges import Count, Fraction, Length
+from descend.ranges import Count, Fraction, Length, Whole
 from descend.text.tokenizer import Tokenizer
 
 Pair = tuple[str, str]
@@ -96,6 +98,8 @@ class TextPairs:
     """Maximum tokens of a source or a target; longer pairs are left out of training and validation."""
     valid: Fraction = 0.05
     """Share of the pairs used for validation, where the data has no validation part."""
+    budget: Whole = 0
+    """Maximum tokens of a batch on each side, padding included, in the place of --batch; 0: --batch pairs."""
 
     def read(self) -> Split:
         """The pairs, or a mistake that names the file."""
@@ -208,6 +212,19 @@ class ShuffledPairs(ByLength):
 
     def __next__(self) -> dict[str, Tensor]:
         return trim_pairs(super().__next__(), self.pad)
+
+
+class BudgetedPairs(TokenBudget):
+    """Batches of pairs that hold so many tokens on each side, cut to the longest of each batch."""
+
+    def __init__(self, arrays: Batch, pad: int, budget: int, seed: int, parts: int, rank: int = 0, world: int = 1):
+        lengths = torch.stack([(arrays[side] != pad).sum(1) for side in ("x", "y")], dim=1)
+        super().__init__(arrays, lengths, budget, seed, parts, rank, world, lambda batch: trim_pairs(batch, pad))
+
+    def describe(self) -> dict[str, str]:
+        """What a run tells of its batches."""
+        batches, padding = len(self.plan(0)), self.padding()
+        return {"batches": f"{batches:,} an epoch of {self.budget:,} tokens on each side; {padding:.1%} padding"}
 
 
 class PairsInOrder(InOrder):

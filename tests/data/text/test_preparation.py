@@ -43,7 +43,7 @@ def test_three_votes_are_enough_and_two_are_not(tmp_path: Path) -> None:
     kept = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
     assert [record["votes"] for record in kept] == [3, 4, 5] * 10
     write(pages, [{"text": prose(40, 0), "points": 3}, {"text": prose(40, 1), "points": "3"}])
-    with pytest.raises(Mistake, match="pages.jsonl, line 1: 'votes' is no number.*--votes-field"):
+    with pytest.raises(Mistake, match=r"pages.jsonl, line 1: 'votes' is no number.*--votes-field"):
         descend.prepare(pages, tmp_path / "two", votes=3)
     with pytest.raises(Mistake, match="line 2: 'points' is no number"):
         descend.prepare(pages, tmp_path / "two", votes=3, votes_field="points")
