@@ -101,7 +101,7 @@ def test_batches_of_so_many_tokens() -> None:
         assert (batch["x"] != pad).any(0).all()  # cut to the longest
         weights.append([p.detach().clone() for p in parts.model.parameters()])
     close(torch.cat([p.flatten() for p in weights[0]]), torch.cat([p.flatten() for p in weights[1]]), 20)
-    with pytest.raises(Mistake, match="fits into no batch of --data.budget 5"):
+    with pytest.raises(Mistake, match=r"fits into no batch of --data.budget 5"):
         small("transformer-translate", budget=5).build()
 
 
