@@ -19,9 +19,10 @@ from starlette.exceptions import HTTPException
 
 from descend.errors import Mistake, nearest
 from descend.server import families, forms, openai_routes
-from descend.server.bodies import check_form, describe_parts, read_body, read_form, takes
+from descend.server.bodies import check_form, describe_parts, read_form, takes
 from descend.server.gate import Gate, Rules
 from descend.server.gauges import CONTENT, Gauges
+from descend.server.json_body import read_body
 from descend.server.page import make_docs
 from descend.server.refusal import ErrorBody, Refusal
 from descend.server.served import Limits, Served, as_base64
@@ -56,12 +57,17 @@ class Service:
     @asynccontextmanager
     async def live(self, _: FastAPI) -> AsyncIterator[None]:
         """From start to end."""
-        texts = [one.text for one in self.served.values() if one.text is not None]
-        for text in texts:
-            text.start()
+        for one in self.served.values():
+            if one.text is not None:
+                one.text.start()
         yield
-        for text in texts:
-            await asyncio.to_thread(text.batcher.close)
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """End all threads, each after its step."""
+        for one in self.served.values():
+            if one.text is not None:
+                one.text.batcher.close()
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def find(self, name: str) -> Served:
@@ -225,7 +231,7 @@ def add_answers(api: FastAPI, service: Service) -> None:
         texts = [form.input] if isinstance(form.input, str) else form.input
         if "" in texts:
             raise Refusal(400, "input: a text is empty: leave it out", "invalid_value", "input")
-        vectors, count = await service.answer(lambda: encoder.encode(texts))
+        vectors, count = await while_waiting(request, service.answer(lambda: encoder.encode(texts)))
         if form.dimensions not in (None, len(vectors[0])):
             raise Refusal(400, f"dimensions: {form.model} gives {len(vectors[0])}", "invalid_value", "dimensions")
         service.gauges.read(form.model, count, 0)
@@ -243,7 +249,7 @@ def add_answers(api: FastAPI, service: Service) -> None:
         family = service.find_offer(name, "predict").family
         assert family is not None
         form = check_form(family.form, value)
-        answers = await service.answer(lambda: family.ask(form))
+        answers = await while_waiting(request, service.answer(lambda: family.ask(form)))
         checked = [family.answer.model_validate(answer).model_dump(exclude_none=True) for answer in answers]
         return JSONResponse({"model": name, "object": "prediction", "answers": checked})
 

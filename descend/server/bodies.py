@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -12,30 +10,10 @@ from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 
 from descend.server.forms import Form, explain_form
-from descend.server.refusal import Refusal
+from descend.server.json_body import read_body
 
 F = TypeVar("F", bound=Form)
-LARGE = 2**16  # bytes that are parsed beside the loop, which goes on with others
 REFERENCE = "#/components/schemas/{model}"
-
-
-def parse_body(body: bytes) -> dict[str, Any]:
-    """One JSON object of texts that can be written down again."""
-    try:
-        value = json.loads(body)
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Refusal(400, "a text holds half a character (a surrogate): send whole ones", "invalid_json") from None
-    except (ValueError, RecursionError):
-        raise Refusal(400, "the body is not JSON that can be read: send one object", "invalid_json") from None
-    if not isinstance(value, dict):
-        raise Refusal(400, "the body is not a JSON object: send one", "invalid_json")
-    return value
-
-
-async def read_body(request: Request) -> dict[str, Any]:
-    body = await request.body()
-    return parse_body(body) if len(body) < LARGE else await asyncio.to_thread(parse_body, body)
 
 
 def check_form(form: type[F], value: dict[str, Any]) -> F:

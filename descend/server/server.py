@@ -6,7 +6,6 @@ a second time      it ends at once
 
 from __future__ import annotations
 
-import errno
 import socket
 import sys
 import time
@@ -19,9 +18,16 @@ import uvicorn
 from descend.errors import Mistake
 from descend.server.app import Service
 from descend.server.gate import is_loopback
+from descend.server.port import open_port
 from descend.server.served import Limits, describe, open_all
 
-GRACE = 120  # seconds that those inside have at the end
+GRACE = 120.0  # seconds that those inside have at the end
+CLOSING = 2  # seconds after which connections that are still open are cut
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """For the log: not that an answer was cut off because the server had to end."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 class Server(uvicorn.Server):
@@ -29,8 +35,12 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, ready: Callable[[], None] = lambda: None):
         super().__init__(
-            uvicorn.Config(service.gate, log_level="warning", access_log=False, lifespan="on", server_header=False)
-        )
+            uvicorn.Config(
+                service.gate, log_level="warning", access_log=False, lifespan="on", server_header=False,
+                timeout_graceful_shutdown=CLOSING,
+            )
+        )  # fmt: skip
+        logging.getLogger("uvicorn.error").addFilter(is_news)
         self.service, self.ready = service, ready
         self.ends_by = 0.0
 
@@ -54,27 +64,6 @@ class Server(uvicorn.Server):
         if self.service.gate.ending and not inside:
             self.should_exit = True
         return await super().on_tick(counter)
-
-
-def open_port(host: str, port: int) -> socket.socket:
-    """A socket that listens there, or a mistake that says why not."""
-    if not 0 <= port < 65536:
-        raise Mistake(f"--port {port}: give 1 to 65535, or 0 for any that is free")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((host, port))
-    except OSError as error:
-        found.close()
-        if error.errno == errno.EADDRINUSE:
-            raise Mistake(
-                f"--port {port} is taken by another program; give another, or 0 for any that is free"
-            ) from None
-        if error.errno == errno.EACCES:
-            raise Mistake(f"--port {port} is the system's; give one from 1024 on") from None
-        raise Mistake(f"--host {host}: this machine has no such address ({error.strerror or error})") from None
-    return found
 
 
 def check_safe(host: str, key: str) -> None:
@@ -103,4 +92,7 @@ def run_server(service: Service, host: str, port: int, note: Callable[[str], Any
         note(f"{address}  (OpenAI's base_url: {address}/v1; the page of routes: {address}/docs)")
         sys.stdout.flush()
 
-    Server(service, ready).run(sockets=[listening])
+    try:
+        Server(service, ready).run(sockets=[listening])
+    finally:
+        service.close()

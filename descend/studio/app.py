@@ -19,13 +19,14 @@ from starlette.exceptions import HTTPException
 
 from descend.errors import Mistake
 from descend.server.refusal import Refusal
-from descend.studio import compare_page, run_list, run_page, train_page
+from descend.studio import compare_page, run_list, run_page, train_page, use_page
 from descend.studio.frame import read_static
 from descend.studio.gate import StudioGate
 from descend.studio.jobs import Queue
+from descend.studio.opened import Opened
 from descend.studio.place import Place
 
-PARTS = (run_list, run_page, compare_page, train_page)
+PARTS = (run_list, run_page, compare_page, train_page, use_page)
 
 
 class Studio:
@@ -33,6 +34,7 @@ class Studio:
 
     def __init__(self, place: Place, token: str, port: int, width: int = 1):
         self.place, self.token, self.queue = place, token, Queue(place, width)
+        self.opened = Opened(place)
         self.ending = asyncio.Event()
         self.api = make_api(self)
         self.gate = StudioGate(self.api, token, port)
@@ -42,6 +44,7 @@ class Studio:
         self.queue.start()
         yield
         await asyncio.to_thread(self.queue.close)
+        await self.opened.close()
 
 
 def make_api(studio: Studio) -> FastAPI:
@@ -50,6 +53,8 @@ def make_api(studio: Studio) -> FastAPI:
     add_handlers(api)
     for part in PARTS:
         part.add_routes(api, studio)
+
+    api.mount("/model", studio.opened)
 
     @api.get("/static/{name}")
     async def static(name: str) -> Response:

@@ -29,7 +29,7 @@ def show_page(title: str, here: str, *body: object, script: str = "") -> HTMLRes
         html(
             '<!doctype html>\n<html lang="en"><head>{}<title>{} · descend</title>{}{}</head><body><div class="descend">'
             '<a class="skip" href="#main">To the content</a><nav aria-label="Pages"><a class="home" href="/">'
-            'descend</a>{}</nav><main id="main" tabindex="-1">{}</main><p id="said" role="status" aria-live="polite"></p>'
+            'descend</a>{}</nav><main id="main" tabindex="-1">{}</main><p id="said" role="status"></p>'
             "</div></body></html>\n",
             Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
             title,

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from descend.server.server import open_port
+from descend.server.port import open_port
 from descend.studio.app import Studio
 from descend.studio.place import Place
 

@@ -10,14 +10,12 @@ from urllib.parse import urlencode
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 
-from descend.diagnosis.page import show_finding
-from descend.diagnosis.signs import Finding
 from descend.errors import Mistake
 from descend.report.curves import draw_course, draw_losses, draw_measures, draw_terms
 from descend.report.history import History, is_alive, read_history
 from descend.report.page import list_environment, list_values, make_headline, make_warnings
 from descend.report.scores import draw_scores
-from descend.server.bodies import read_body
+from descend.server.json_body import read_body
 from descend.studio.frame import show_page, show_part
 from descend.studio.jobs import ENDED
 from descend.studio.verbs import ask_verb
@@ -172,6 +170,9 @@ def draw_samples(name: str, path: Path) -> Html:
 
 def draw_findings(found: dict[str, Any]) -> Html:
     """What the doctor finds."""
+    from descend.diagnosis.page import show_finding
+    from descend.diagnosis.signs import Finding
+
     cards = [show_finding(Finding(**finding)) for finding in found["findings"]]
     notes = [make_note(note) for note in found["notes"]]
     return join([*(cards or [Html('<p class="good">No problem found.</p>')]), *notes])

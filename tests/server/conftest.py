@@ -46,7 +46,8 @@ class Running:
     """A server in a thread of this process."""
 
     def __init__(self, service: Any):
-        from descend.server.server import Server, open_port
+        from descend.server.port import open_port
+        from descend.server.server import Server
 
         self.service = service
         socket = open_port("127.0.0.1", 0)
@@ -60,6 +61,7 @@ class Running:
         self.server.end()
         self.thread.join(20)
         assert not self.thread.is_alive()
+        self.service.close()
 
 
 def wait_for(found: Any, seconds: float = 20.0) -> None:

@@ -288,7 +288,7 @@ def test_beyond_this_machine_it_needs_a_key(writers: tuple[Path, Path]) -> None:
 
 
 def test_a_port_that_is_taken(server: Running) -> None:
-    from descend.server.server import open_port
+    from descend.server.port import open_port
 
     port = int(server.address.rpartition(":")[2])
     with pytest.raises(Mistake, match=rf"--port {port} is taken by another program"):

@@ -1,0 +1,81 @@
+"""Use a trained model: a page for each family, over the routes of `server/`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from descend.errors import Mistake
+from descend.report.history import read_history
+from descend.report.listing import list_runs
+from descend.server.json_body import read_body
+from descend.studio.frame import show_page
+from descend.web.markup import Html, html
+from descend.web.parts import make_card, make_header, make_note
+
+if TYPE_CHECKING:
+    from descend.studio.app import Studio
+
+
+def add_routes(api: FastAPI, studio: Studio) -> None:
+    @api.get("/use")
+    async def page(run: str = "") -> HTMLResponse:
+        if not run:
+            return await asyncio.to_thread(show_choice, studio, "Use", "/use", "Which model?")
+        path = studio.place.find_run(run)
+        about = str(read_history(path).recipe.get("about") or "")
+        body = html(
+            '<p class="actions">{}</p><div id="use" data-run="{}"><p class="empty">The model is opened …</p></div>',
+            choose_checkpoint(path), run,
+        )  # fmt: skip
+        return show_page(f"Use {run}", "/use", make_header(run, about), body, script="use.js")
+
+    @api.post("/api/open")
+    async def open_model(request: Request) -> JSONResponse:
+        asked = await read_body(request)
+        run, checkpoint = asked.get("run"), asked.get("checkpoint", "best")
+        if not isinstance(run, str) or not isinstance(checkpoint, str):
+            raise Mistake("run: say which")
+        key, service = await studio.opened.open(run, checkpoint)
+        (name, served), *_ = service.served.items()
+        schema = served.family.describe(name) if served.family is not None else None
+        if schema is not None and served.family is not None:
+            schema |= {"form": served.family.form.__name__}
+        found = {"key": key, "model": name, "kind": served.trained.kind, "offers": served.offers, "schema": schema}
+        return JSONResponse(found)
+
+
+def show_choice(studio: Studio, title: str, here: str, question: str) -> HTMLResponse:
+    """The runs that have a checkpoint, to choose one."""
+    found = list_runs(studio.place.runs) if studio.place.runs.is_dir() else []
+    rows = []
+    for path in found:
+        if has_checkpoint(path):
+            name = studio.place.name_run(path)
+            about = read_history(path).recipe.get("about") or ""
+            rows.append(html('<li><a href="{}?{}">{}</a> {}</li>', here, urlencode({"run": name}), name, about))
+    body = html("<ul>{}</ul>", rows) if rows else make_note("There is no trained model yet: train one first.")
+    return show_page(title, here, make_header(title), make_card(question, body))
+
+
+def has_checkpoint(path: Path) -> bool:
+    return (path / "checkpoints" / "last").exists()
+
+
+def list_steps(path: Path) -> list[int]:
+    """The steps of a run's checkpoints."""
+    found = (path / "checkpoints").glob("step-*")
+    return sorted(int(one.name.partition("-")[2]) for one in found if one.name.partition("-")[2].isdigit())
+
+
+def choose_checkpoint(path: Path) -> Html:
+    """Best, last, or a step."""
+    words = [word for word in ("best", "last") if (path / "checkpoints" / word).exists()]
+    shown = [html('<option value="{}">{}</option>', word, word) for word in words]
+    shown += [html('<option value="step-{}">step {:,}</option>', step, step) for step in list_steps(path)]
+    return html('<label>checkpoint <select id="checkpoint">{}</select></label>', shown)
