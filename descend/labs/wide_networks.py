@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 ENTRIES = ("MF-A.64",)
 PRINTED = "Sufficiently wide networks train almost like kernel regression with the kernel at their initial weights."
 CLAIM = (
-    "The gap between a trained network and its linearization shrinks with the width, about as 1/√m or faster, while both learn"
-    " their examples."
+    "The gap between a trained network and its linearization shrinks with the width, about as 1/√m or faster, while"
+    " both learn their examples."
 )
 PREDICTIONS = (
     AtMost("slope", -0.3, "log gap against log width, 16 to 1024; 0 would be no shrinking, theory says −1/2 or below."),
