@@ -30,11 +30,11 @@ LONGEST = 64  # numbers in a row that are kept; longer ones are curves, images a
 
 
 def shorten(value: Any) -> Any:
-    """Six significant digits, without long rows; NaN and infinity, which JSON lacks, as None."""
+    """Ten significant digits, without long rows; NaN and infinity, which JSON lacks, as None."""
     if isinstance(value, bool) or not isinstance(value, float | dict | list):
         return value
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return float(f"{value:.10g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: shorten(part) for key, part in value.items() if not is_long(part)}
     return [shorten(part) for part in value if not is_long(part)]

@@ -27,6 +27,11 @@ from descend.labs import open_lab
 from descend.labs._evidence import Judged, NeedsMore, find_effects, find_needs, list_predictions, weigh
 
 SAFE = 0.9  # share of a limit after which a measurement is stopped: one operation may take a while to end
+LAZY = {
+    "descend.engine.minimise": "torch._dynamo",
+    "descend.optim.rules": "torch._dynamo",
+    "descend.data.images.digits": "sklearn.datasets",
+}
 LATER = 0.005  # seconds until it is tried again
 
 
@@ -162,9 +167,10 @@ def one_thread() -> Iterator[None]:
 
 
 def load_libraries() -> None:
-    """Load what the first step of an optimizer would load, so that no measurement pays for it."""
-    if "descend.engine.minimise" in sys.modules or "descend.optim.rules" in sys.modules:
-        import_module("torch._dynamo")
+    """Load what a first batch or step would load, so that no measurement pays for it."""
+    for user, library in LAZY.items():
+        if user in sys.modules:
+            import_module(library)
 
 
 def is_importing(frame: FrameType | None) -> bool:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
+from descend.labs._evidence import Above, AtLeast, AtMost, Below
 from descend.labs._train import train
 from descend.nn.attention.self_attention import SelfAttention
 from descend.nn.mlp import MLP
@@ -33,10 +34,37 @@ from descend.ops.attention.dot_product import attention
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-B.38",)
+PRINTED = (
+    "Attention only mixes value vectors linearly, so outputs lie in the span of the inputs; the FFN"
+    " adds the missing non-linearity."
+)
 CLAIM = (
     "Attention only mixes its values: its outputs stay in the span of its inputs, so stacks of it learn no"
     " non-linear function of a token, however deep; a feed-forward part in each block adds what is missing."
 )
+PREDICTIONS = (
+    AtMost(
+        "best without",
+        0.77,
+        "The best accuracy of a stack without feed-forward parts; a linear map reaches 6 of 8, and two"
+        " points are for chance. More refutes the claim.",
+    ),
+    Below(
+        "left without",
+        1e-9,
+        "The share of the output outside the span of the inputs, no feed-forward parts: rounding only.",
+    ),
+    Above("left with", 0.1, "The same share with feed-forward parts: it has to leave the span."),
+)
+CONTROLS = (
+    AtLeast(
+        "learned with",
+        0.95,
+        "The worst accuracy of a stack with feed-forward parts: below it the task was not learned and nothing follows.",
+    ),
+)
+SCOPE = "Products of three signs, stacks of 1 to 6 blocks of width 32; texts of one vector and of eight."
 DEPTHS, STACK = (1, 2, 4), 6
 SIGNS, LENGTH, WIDTH, BATCH, RATE = 5, 8, 32, 32, 5e-3
 BUDGET = 14.0
@@ -122,17 +150,20 @@ def learn(depth: int, feed_forward: str, steps: int, seed: int) -> dict[str, flo
     return found
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 200 steps, or while a stack with feed-forward parts has not learned the product (0.95).
-
-    Then supported if no stack without them is above 0.75 plus two points, what a linear map can reach, in texts of one
-    and of eight, and if the span is kept to rounding without them and left with them; else refuted.
-    """
-    if numbers["steps"] < LEAST or min(numbers["text_with"] + numbers["single_with"]) < 0.95:
-        return "open"
-    flat = max(numbers["text_without"] + numbers["single_without"]) <= LINEAR + 0.02
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     span = numbers["outside_span"]
-    return "supported" if flat and max(span["without"]) < 1e-9 < 0.1 < min(span["with"]) else "refuted"
+    return {
+        "best without": max(numbers["text_without"] + numbers["single_without"]),
+        "left without": max(span["without"]),
+        "left with": min(span["with"]),
+        "learned with": min(numbers["text_with"] + numbers["single_with"]),
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

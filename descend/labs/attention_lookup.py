@@ -12,11 +12,13 @@ Systems: attention-properties
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from descend.labs._evidence import Above, AtLeast, Below
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.single_head import SingleHead
@@ -25,10 +27,27 @@ from descend.nn.mlp import MLP
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("VOM-A.92",)
+PRINTED = (
+    "A fully connected layer mixes positions by fixed weights for a fixed length; attention takes"
+    " its weights from the content, at any length."
+)
 CLAIM = (
     "On a look-up by content, attention is right at the trained length and at twice that; a layer that mixes positions"
     " with fixed weights is not right at either, and cannot take the other length."
 )
+PREDICTIONS = (
+    Above("attention", 0.9, "Accuracy of attention at the trained 8 pairs."),
+    Above(
+        "attention at twice",
+        0.8,
+        "Accuracy of attention at 16 pairs, which it has not seen; at the fixed layer's level it would"
+        " refute the claim.",
+    ),
+    Below("fixed", 0.5, "Accuracy of the layer with fixed weights at 8 pairs."),
+    AtLeast("fixed refuses", 1, "1 where the fixed layer cannot take 16 pairs at all."),
+)
+SCOPE = "24 keys, 8 values, 8 and 16 pairs; one layer of width 32."
 KEYS, VALUES, PAIRS, WIDTH, BATCH, RATE = 24, 8, 8, 32, 64, 1e-2
 BUDGET = 3.0
 PRICE = 170  # steps of both models that a second of one core buys
@@ -111,13 +130,20 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**found, "steps": steps, "chance": 1 / VALUES}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 150 steps; supported if attention is above 0.9 at 8 pairs, 0.8 at 16, the fixed layer below 0.5."""
-    if numbers["steps"] < 150:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     (content, place), (longer, refused) = numbers["at_8"], numbers["at_16"]
-    right = content > 0.9 and longer is not None and longer > 0.8
-    return "supported" if right and place < 0.5 and refused is None else "refuted"
+    return {
+        "attention": content,
+        "attention at twice": math.nan if longer is None else longer,
+        "fixed": place,
+        "fixed refuses": float(refused is None),
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < 150 else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

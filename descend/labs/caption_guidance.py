@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from descend.labs._evidence import AtLeast
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.models.denoiser_mlp import WAVES
@@ -31,7 +32,21 @@ from descend.tasks.denoise import Denoise, draw_noise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.137",)
+PRINTED = "GLIDE (named only): higher guidance gives sharper, better aligned images."
 CLAIM = "Images made from captions show what their captions say more often with guidance 3 than with guidance 1."
+PREDICTIONS = (
+    AtLeast("gain by guidance", 0.02, "Accuracy at γ = 3 less that at γ = 1; none refutes the claim."),
+    AtLeast("guided accuracy", 0.8, "The share of samples at γ = 3 that show their caption."),
+)
+CONTROLS = (
+    AtLeast(
+        "judge on real images",
+        0.95,
+        "The judge's accuracy on real images: a bad judge tells nothing.",
+    ),
+)
+SCOPE = "Nine kinds of images of 8×8 pixels, captions of two words, γ of 1 and 3."
 WORDS = ("", "red", "green", "blue", "frame", "plus", "cross")
 SHAPES = ([[1, 1, 1], [1, 0, 1], [1, 1, 1]], [[0, 1, 0], [1, 1, 1], [0, 1, 0]], [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 SIDE, NUMBERS, WIDTH = 8, 192, 192
@@ -133,13 +148,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"steps": steps, "gamma": list(GAMMAS), "accuracy": right, "real": real, "samples": shown}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps, or if the judge does not know real images (0.95). Supported if the accuracy at γ = 3 is
-    at least 0.02 above that at γ = 1, and at least 0.8; else refuted."""
-    if numbers["steps"] < LEAST or numbers["real"] < 0.95:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     plain, guided = numbers["accuracy"]
-    return "supported" if guided >= plain + 0.02 and guided >= 0.8 else "refuted"
+    return {"gain by guidance": guided - plain, "guided accuracy": guided, "judge on real images": numbers["real"]}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import AtLeast
 from descend.labs._token_stages import train_stages
 from descend.models.dalle import DalleConfig
 from descend.models.dvae import DVAEConfig
@@ -26,7 +27,21 @@ from descend.seeds import generator
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.72",)
+PRINTED = (
+    "DALL-E 1: images become discrete tokens (VQ-VAE in the book, a discrete VAE in the original);"
+    " a transformer models text and image tokens."
+)
 CLAIM = "Images drawn token by token after a caption show what the caption says."
+PREDICTIONS = (
+    AtLeast(
+        "followed",
+        0.8,
+        "The share of drawn images with the colour and side of their caption, the worse of both"
+        " tokenizers; chance is 1/8.",
+    ),
+)
+SCOPE = "Captions of two words, images of 8×8 pixels, 16 tokens of 16."
 COLOURS = torch.tensor([[0.9, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.9], [0.9, 0.9, 0.1]])
 WORDS, CAPTION = 1 + len(COLOURS) + 2, 3
 CONFIG = DalleConfig(VQVAEConfig((3, 8, 8), 16, 1, 0, 16, 4), WORDS, CAPTION, width=48, depth=2, heads=4, top_k=16)
@@ -87,11 +102,14 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if at least 80% of the images of both follow their caption; else refuted."""
-    if numbers["steps"] < LEAST:
-        return "open"
-    return "supported" if min(numbers["followed"]) >= 0.8 else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {"followed": min(numbers["followed"])}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -28,6 +28,7 @@ from descend.engine.distributed import World
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
 from descend.engine.training import Training
+from descend.labs._evidence import AtLeast, Below
 from descend.losses.metric_learning import cosine
 from descend.metrics.neighbours import fitted_probe_accuracy, spread
 from descend.models.contrastive_encoder import ContrastiveEncoderConfig, PredictiveEncoder
@@ -39,7 +40,26 @@ from descend.tasks.self_prediction import BYOL, SimSiam
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.115", "DLN-C.116")
+PRINTED = (
+    "BYOL: asymmetry (the original adds a predictor) prevents collapse without negatives; SimSiam:"
+    " stop-gradient on one side does."
+)
 CLAIM = "Without a predictor BYOL collapses, and so does SimSiam whose gradient is not stopped; with them they do not."
+PREDICTIONS = (
+    AtLeast(
+        "spread kept",
+        0.5,
+        "Spread of the embeddings of BYOL and SimSiam, the lesser; 1 for random directions.",
+    ),
+    Below(
+        "BYOL's ablations",
+        0.25,
+        "The larger spread of both ablations of BYOL as a share of BYOL's; near 1 they would not collapse.",
+    ),
+    Below("SimSiam not stopped", 0.25, "The same for SimSiam without the stopped gradient."),
+)
+SCOPE = "Handwritten digits of 8×8, small networks, BYOL's projector everywhere."
 WAYS = ("BYOL", "BYOL without predictor", "BYOL without both", "SimSiam", "SimSiam, not stopped")
 CONFIG = ContrastiveEncoderConfig(image=(1, 8, 8), width=8, hidden=64, outputs=32, predictor=16)
 BATCH, MOMENTUM, RATE = 128, 0.9, 0.1
@@ -100,15 +120,19 @@ def project(task: JointEmbedding, x: Tensor) -> Tensor:
     return found
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if every ablation has less than a quarter of the spread of the method that it
-    lacks a part of, and both methods keep at least 0.5; else refuted.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     byol, bare, neither, simsiam, unstopped = numbers["spread"]
-    collapsed = 4 * max(bare, neither) < byol and 4 * unstopped < simsiam
-    return "supported" if min(byol, simsiam) >= 0.5 and collapsed else "refuted"
+    return {
+        "spread kept": min(byol, simsiam),
+        "BYOL's ablations": max(bare, neither) / byol,
+        "SimSiam not stopped": unstopped / simsiam,
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

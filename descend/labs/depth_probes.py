@@ -13,6 +13,7 @@ Systems: hierarchical-representations
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +23,7 @@ from torch.nn.functional import adaptive_avg_pool2d, one_hot
 from descend.data.images.captions import RADIUS
 from descend.data.toys.scenes import COLOURS, SHAPES, one_object
 from descend.interpret.layers import feature_maps
+from descend.labs._evidence import Above, AtLeast
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.metrics.probe import probe_accuracy
@@ -30,7 +32,19 @@ from descend.seeds import generator
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-A.2",)
+PRINTED = "A deep model learns low-level, then mid-level, then high-level features, instead of features made by hand."
 CLAIM = "Linear probes read shapes better from deeper layers, and better from learned features than hand-made ones."
+PREDICTIONS = (
+    AtLeast("least rise", 0, "The smallest rise of the probe's accuracy from layer to layer."),
+    Above("rise in all", 0.05, "The last layer's accuracy less the first's."),
+    Above(
+        "lead over hand-made",
+        0.05,
+        "The last layer's accuracy less that of pixels or histograms of gradients, whichever is better.",
+    ),
+)
+SCOPE = "Shapes in scenes of 16×16 pixels, a network of three convolutions, linear probes."
 SIDE, MAPS, BATCH, RATE, IMAGES, HELD_OUT, LEAST = 16, (8, 16, 32), 48, 1e-2, 3000, 1000, 150
 PAIRS = [(shape, colour) for shape in SHAPES for colour in COLOURS]
 BUDGET = 6.0
@@ -95,15 +109,19 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if the accuracy rises from layer to layer and the last one is better than
-    both features made by hand by at least five points; else refuted.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     pixels, gradients, *layers = numbers["accuracy"]
-    rises = layers == sorted(layers) and layers[-1] > layers[0] + 0.05
-    return "supported" if rises and layers[-1] > max(pixels, gradients) + 0.05 else "refuted"
+    return {
+        "least rise": min(b - a for a, b in pairwise(layers)),
+        "rise in all": layers[-1] - layers[0],
+        "lead over hand-made": layers[-1] - max(pixels, gradients),
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

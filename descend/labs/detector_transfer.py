@@ -30,6 +30,7 @@ from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import COLOURS, SHAPES, draw_scenes
 from descend.engine.minimise import minimise
 from descend.kinds.start_detector import copy_detector
+from descend.labs._evidence import Above, AtLeast, AtMost
 from descend.losses.detection.task_aligned import TaskAligned
 from descend.metrics.detection.coco import judge_detections
 from descend.metrics.detection.evidence import collect
@@ -43,9 +44,35 @@ from descend.weights.labels import Labels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("MF-C.81",)
+PRINTED = (
+    "With at most 100,000 labelled images start from a pretrained detector and fine-tune (how much faster is not said)."
+)
 CLAIM = (
     "A detector that starts from one trained on other classes reaches what training from scratch ends with in at most"
     " half of the steps, with its backbone frozen or not."
+)
+PREDICTIONS = (
+    AtMost(
+        "steps needed",
+        0.5,
+        "Steps to the best score from scratch, as a share of those from scratch; the slower of started and frozen.",
+    ),
+    AtMost("frozen moved", 0, "How far numbers of the frozen backbone moved."),
+    Above("started moved", 0, "How far the backbone moved that was not frozen."),
+)
+CONTROLS = (
+    AtLeast(
+        "learned from scratch",
+        0.1,
+        "The best score from scratch: below it there is nothing to reach.",
+    ),
+)
+SCOPE = "Shapes in scenes of 64×64, 160 images of new classes; one small detector."
+RETUNED = (
+    "After a first run, on a seed that is not recorded: at a tenth of the rate for everything that"
+    " was taken over, neck and boxes too, it was slower than from scratch; the lower rate is now the"
+    " backbone's alone."
 )
 SIDE, BATCH, FEW, MANY, HELD = 64, 16, 160, 1600, 128
 EVALUATIONS = 10
@@ -139,14 +166,20 @@ def count_steps(scores: list[float], bar: float, steps: int) -> int:
     return next((step for step, score in zip(at, scores, strict=True) if score >= bar), 2 * steps)
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Supported where both ways that start need at most half of the steps, and the frozen backbone is what it was; open
-    after too few steps, or where nothing was learned from scratch."""
-    if numbers["steps"] < ENOUGH or max(numbers["scratch"]) < 0.1:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     scratch, *started = numbers["steps_to_best"]
-    faster = all(2 * step <= scratch for step in started)
-    return "supported" if faster and numbers["moved_frozen"] == 0 < numbers["moved_started"] else "refuted"
+    return {
+        "steps needed": max(started) / scratch,
+        "frozen moved": float(numbers["moved_frozen"]),
+        "started moved": float(numbers["moved_started"]),
+        "learned from scratch": max(numbers["scratch"]),
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < ENOUGH else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

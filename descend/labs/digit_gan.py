@@ -27,6 +27,7 @@ from descend.engine.distributed import World
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
 from descend.engine.training import Training
+from descend.labs._evidence import AtLeast, AtMost
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.metrics.frechet import distance_of_images
@@ -38,8 +39,24 @@ from descend.tasks.adversarial import Adversarial
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.39", "DLN-C.40")
+PRINTED = "A generator and a discriminator are trained in turns, one gradient step each (no number)."
 CLAIM = (
     "A fully connected GAN learns small images of digits: of all kinds, and close to real ones for a trained reader."
+)
+PREDICTIONS = (
+    AtMost(
+        "distance left",
+        0.2,
+        "Fréchet distance of the generated images as a share of the untrained generator's.",
+    ),
+    AtLeast("kinds", 8, "Digits that at least 2% of the images are read as."),
+    AtLeast("sure", 0.8, "The reader's mean largest probability."),
+)
+SCOPE = "Digits of 8×8 pixels, fully connected networks, a reader of digits in the place of Inception."
+RETUNED = (
+    "After 2,250 moves, tried on seeds 0, 1 and 2, the reader was less sure of the images than the"
+    " claim asks (0.79 to 0.81), and once found 7 kinds; the lab trains longer now."
 )
 LATENT, PIXELS, WIDTH, BATCH, RATE, MADE = 16, 64, 128, 64, 5e-4, 1000
 BUDGET = 20.0
@@ -133,15 +150,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"images": ["real", "generated", "untrained"], **columns, **facts, "sample": made[:40].tolist()}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few moves. Supported if the distance is at most a fifth of the untrained generator's, at least 8
-    kinds of digits are there, and the reader is at least 80% sure in the mean; else refuted.
-    """
-    if numbers["moves"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     _, made, untrained = numbers["distance"]
-    good = made <= untrained / 5 and numbers["classes"][1] >= 8 and numbers["sure"][1] >= 0.8
-    return "supported" if good else "refuted"
+    return {"distance left": made / untrained, "kinds": numbers["classes"][1], "sure": numbers["sure"][1]}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["moves"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

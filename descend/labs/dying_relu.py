@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.engine.minimise import take_steps
+from descend.labs._evidence import Above, AtMost
 from descend.metrics.units import dead, dead_units
 from descend.nn.activations import activation
 from descend.nn.init import he, initialize, normal_
@@ -30,10 +31,36 @@ from descend.optim.rules import Adam
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("S940-DLD.13", "DLN-A.38")
+PRINTED = (
+    "A unit whose pre-activation is negative for all inputs gets zero gradient and never recovers"
+    " (erratum: only in the first layer); leaky ReLU and ELU avoid it."
+)
 CLAIM = (
     "A ReLU unit that sees the data and is negative for every example has a gradient of exactly 0 and never recovers;"
     " leaky ReLU, PReLU and ELU units in the same place have a gradient, and some of them come back."
 )
+PREDICTIONS = (
+    AtMost("ReLU's gradient", 0, "The largest gradient of a silent ReLU unit: exactly 0."),
+    AtMost("ReLU recovered", 0, "The share of silent ReLU units that come back."),
+    Above("others' gradient", 0, "The same gradient for leaky ReLU, PReLU and ELU, the least."),
+    Above("others recovered", 0, "The share that comes back, the least of the three."),
+)
+CONTROLS = (
+    Above(
+        "silent at start",
+        0,
+        "The least share of units that start silent: without any there is nothing to see.",
+    ),
+)
+PRINTED_PREDICTIONS = (
+    AtMost(
+        "deeper recovered",
+        0,
+        'The printed form, "never recovers", for units of a second layer too.',
+    ),
+)
+SCOPE = "A net 8 → 64 → 1 whose hidden biases start at −4, Adam, 200 steps."
 NAMES = ("relu", "leaky-relu", "prelu", "elu")
 RATES = (0.001, 0.01, 0.1, 1.0)
 INPUTS, WIDTH, EXAMPLES, STEPS, BIAS = 8, 64, 256, 200, -4.0
@@ -100,17 +127,18 @@ def before(net: nn.Sequential, x: Tensor) -> Tensor:
     return net[:-2](x)
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open if no unit starts silent; refuted if a part of the claim fails; else supported.
-
-    The parts: the gradient of silent ReLU units is exactly 0, and none recovers; for each of the others it is not 0,
-    and some recover.
-    """
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     rows = dict(zip(numbers["activation"], zip(numbers["gradient"], numbers["recovered"], strict=True), strict=True))
-    if min(numbers["silent_at_start"]) == 0:
-        return "open"
-    stays = rows.pop("relu") == (0.0, 0.0)
-    return "supported" if stays and all(g > 0 and back > 0 for g, back in rows.values()) else "refuted"
+    gradient, back = rows.pop("relu")
+    return {
+        "ReLU's gradient": gradient,
+        "ReLU recovered": back,
+        "others' gradient": min(g for g, _ in rows.values()),
+        "others recovered": min(share for _, share in rows.values()),
+        "silent at start": min(numbers["silent_at_start"]),
+        "deeper recovered": numbers["recovered_in_a_second_layer"],
+    }
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -25,16 +25,43 @@ from torch.nn.functional import normalize, softplus
 
 from descend.data.images.digits import load_digits_split
 from descend.engine.minimise import minimise, take_steps
+from descend.labs._evidence import Above, Below
 from descend.losses.energy import energy_hinge, spread_of
 from descend.optim.rules import Adam
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.92", "DLN-C.107")
+PRINTED = (
+    "A bad surface is flat because the input is ignored; limited latent capacity, stop-gradient or"
+    " a momentum encoder prevent collapse without negatives."
+)
 CLAIM = (
     "An energy that is only pulled down at the data collapses; contrast, stop-gradient, a moving average or a limited"
     " code each prevent it."
 )
+PREDICTIONS = (
+    Below("gap alone", 0.05, "The gap of the energy without contrast, in absolute value."),
+    Below(
+        "spread without",
+        0.2,
+        "Spread of the embeddings without prevention; 1 for random directions.",
+    ),
+    Above("gap with contrast", 0.5, "The gap with contrast."),
+    Above("spread with", 0.5, "Spread with each prevention, the least."),
+    Below(
+        "full code",
+        0.05,
+        "Energy of sums of digits with a full code as a share of that with a narrow one.",
+    ),
+    Above(
+        "narrow code",
+        2,
+        "With the narrow code, energy of sums of digits over that of digits.",
+    ),
+)
+SCOPE = "Small networks: a curve y = sin 2x, embeddings and codes of 8×8 digits."
 SWITCHES = ("none", "contrast", "stop-gradient", "average")
 WIDTH, CODE, BATCH, NOISE, KEEP = 64, 16, 128, 0.3, 0.98
 BUDGET = 6.0
@@ -144,20 +171,23 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"switch": list(SWITCHES), "spread": spreads, **gaps, **codes, "steps": steps}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Supported if all of these hold; refuted if one does not.
-
-    Without prevention the gap is below 0.05 and the spread below 0.2, with each prevention both are above 0.5. With the
-    narrow code sums of digits have at least twice the energy of digits; with the full one a twentieth of that.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     none, *kept = numbers["spread"]
-    flat = abs(numbers["gap_alone"]) < 0.05 and none < 0.2
-    held = numbers["gap_contrast"] > 0.5 and min(kept) > 0.5
-    code = numbers["full_code"][1] < 0.05 * numbers["narrow_code"][1]
-    gap = numbers["narrow_code"][1] > 2 * numbers["narrow_code"][0]
-    return "supported" if flat and held and code and gap else "refuted"
+    digits, sums = numbers["narrow_code"]
+    return {
+        "gap alone": abs(numbers["gap_alone"]),
+        "spread without": none,
+        "gap with contrast": numbers["gap_contrast"],
+        "spread with": min(kept),
+        "full code": numbers["full_code"][1] / sums,
+        "narrow code": sums / digits,
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import Above, AtLeast
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.losses.language import causal_lm_loss
@@ -39,10 +40,36 @@ from descend.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("MF-B.46", "DLN-B.81", "S940-DLD.219")
+PRINTED = (
+    "One model, pre-trained on broad data, is fine-tuned with little data to many tasks; more data"
+    " and parameters help; reinforcement from scratch meets rare reward."
+)
 CLAIM = (
     "A model pre-trained on unlabelled text and fine-tuned on a few labelled examples beats the same model trained on"
     " those alone, on each of two tasks; unadapted it does not follow instructions; trained by reward alone for as many"
     " steps it stays behind. Pre-training is better with more parameters and with more text."
+)
+PREDICTIONS = (
+    AtLeast(
+        "lead",
+        0.1,
+        "Accuracy of the fine-tuned model less the best of the others, the lesser of both tasks.",
+    ),
+    Above("wider is better", 0, "The smallest fall of the loss from one width to the next."),
+    Above(
+        "more text is better",
+        0,
+        "The loss on a small corpus less that on the whole, at the largest width.",
+    ),
+)
+SCOPE = (
+    "A toy language, widths of 4 to 48, 128 labelled examples, two tasks. Billions of parameters are out of reach here."
+)
+RETUNED = (
+    "Chosen on seed 10: the number of labels and the rates. Changed before recording: the corpus"
+    " has sentences one letter longer than the tasks', since scratch was as good at the second task;"
+    " a third task, which scratch could tell from the last letter, was dropped."
 )
 LETTERS, STEPS = "abcdefghijklmnopqrstuvw", (1, 2, 3, 5)
 TASKS = ("circle", "next")
@@ -52,7 +79,6 @@ CORPUS, SMALL_CORPUS, WIDTHS = 6000, 30, (4, 12, 48)
 BUDGET = 18.0
 PRICE = 17  # steps that a second of one core buys; twice as many of pre-training, half of fine-tuning
 LEAST = 150  # steps below which nothing is said
-AHEAD = 0.1  # what a way must lead by to count as better
 
 
 def sentences(n: int, length: int, random: torch.Generator) -> tuple[list[str], list[int], list[int]]:
@@ -173,16 +199,19 @@ def scales(tokenizer: Tokenizer, corpus: Tensor, held: Tensor, steps: int, seed:
     return {"width": list(WIDTHS), "loss": losses[:-1], "small_corpus_loss": losses[-1]}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 150 steps. Supported when on both tasks the fine-tuned model is ahead of every other by 0.1 at least,
-    and when the loss of pre-training falls with the width and with the corpus.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
-    ahead = all(numbers[task][0] >= max(numbers[task][1:]) + AHEAD for task in TASKS)
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     narrow, middle, wide = numbers["scale"]["loss"]
-    larger_is_better = narrow > middle > wide < numbers["scale"]["small_corpus_loss"]
-    return "supported" if ahead and larger_is_better else "refuted"
+    return {
+        "lead": min(numbers[task][0] - max(numbers[task][1:]) for task in TASKS),
+        "wider is better": min(narrow - middle, middle - wide),
+        "more text is better": numbers["scale"]["small_corpus_loss"] - wide,
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -19,14 +19,33 @@ from torch import Tensor
 
 from descend.classic.generative_classifier import fit_diagonal
 from descend.classic.linear import logistic_regression
+from descend.labs._evidence import Above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("S940-DLD.224",)
+PRINTED = (
+    "Generative and discriminative models are mathematically interchangeable by Bayes' rule (with x"
+    " and y exchanged in print)."
+)
 CLAIM = (
     "With few examples of data that its model fits, a generative classifier is ahead of a discriminative one; with many"
     " examples of data that its model does not fit, it is behind."
 )
+PREDICTIONS = (
+    Above(
+        "ahead with few",
+        0.01,
+        "The generative one's lead with the fewest examples where its model is right.",
+    ),
+    Above(
+        "behind with many",
+        0.01,
+        "How far it is behind with the most examples where its model is wrong.",
+    ),
+)
+SCOPE = "Gaussian and exponential data of 20 numbers, naive Bayes and logistic regression."
 NUMBERS, RIDGE, HELD_OUT = 20, 0.1, 2000
 SIZES = (80, 150, 400, 1000, 4000)
 BUDGET = 2.0
@@ -70,14 +89,17 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return found
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Supported if the generative one is ahead by 1% with the fewest examples where its model is right, and behind by
-    1% with the most where it is wrong."""
-    if numbers["repeats"] < LEAST:
-        return "open"
-    ahead = numbers["generative_right"][0] - numbers["discriminative_right"][0]
-    behind = numbers["discriminative_wrong"][-1] - numbers["generative_wrong"][-1]
-    return "supported" if ahead > 0.01 and behind > 0.01 else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {
+        "ahead with few": numbers["generative_right"][0] - numbers["discriminative_right"][0],
+        "behind with many": numbers["discriminative_wrong"][-1] - numbers["generative_wrong"][-1],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["repeats"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.attention_caches import DEPTH, HEADS, KV_HEADS, SIZE, cached, count, figure, match, verdict
+from descend.labs import attention_caches
+from descend.labs._evidence import judge_seed
+from descend.labs.attention_caches import DEPTH, HEADS, KV_HEADS, SIZE, cached, count, figure, match
+
+verdict = partial(judge_seed, attention_caches)
 
 SLUG = "multi-head-latent-attention"
 KINDS = [*KV_HEADS, "MLA"]

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.attention_depth import LINEAR, Reader, figure, measure, outside_span, texts, verdict
+from descend.labs import attention_depth
+from descend.labs._evidence import judge_seed
+from descend.labs.attention_depth import LINEAR, Reader, figure, measure, outside_span, texts
 from tests.close import close
+
+verdict = partial(judge_seed, attention_depth)
 
 SLUG = "attention-properties"
 BENT: dict[str, Any] = {

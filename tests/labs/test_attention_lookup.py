@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.attention_lookup import PAIRS, ByContent, ByPlace, Reader, accuracy, figure, measure, texts, verdict
+from descend.labs import attention_lookup
+from descend.labs._evidence import judge_seed
+from descend.labs.attention_lookup import PAIRS, ByContent, ByPlace, Reader, accuracy, figure, measure, texts
+
+verdict = partial(judge_seed, attention_lookup)
 
 SLUG = "attention-properties"
 

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import attention_probes
 from descend.labs import attention_probes as lab
-from descend.labs.attention_probes import Head, Recurrent, figure, measure, texts, train_model, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.attention_probes import Head, Recurrent, figure, measure, texts, train_model
 from descend.metrics.attention_maps import mass_at
+
+verdict = partial(judge_seed, attention_probes)
 
 SLUG = "attention-head-and-layer-probes"
 GOOD: dict[str, Any] = {"steps": 200, "distance": ["1-4", "5-8"], "attention": [1.0, 0.99], "recurrent": [0.5, 0.4],

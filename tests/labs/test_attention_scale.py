@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,9 +11,13 @@ import torch
 
 from descend import labs
 from descend.errors import Mistake
-from descend.labs.attention_scale import CLAIM, SIZES, figure, gradient_norm, look, measure, verdict
+from descend.labs import attention_scale
+from descend.labs._evidence import judge_seed
+from descend.labs.attention_scale import CLAIM, SIZES, figure, gradient_norm, look, measure
 from descend.ops.attention.dot_product import scores, unscaled_attention
 from tests.close import close
+
+verdict = partial(judge_seed, attention_scale)
 
 SLUG = "attention-scaling-analysis"
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from descend.labs.autoencoder_comparison import figure, measure, verdict
+from descend.labs import autoencoder_comparison
+from descend.labs._evidence import judge_seed
+from descend.labs.autoencoder_comparison import figure, measure
+
+verdict = partial(judge_seed, autoencoder_comparison)
 
 
 @pytest.mark.system("linear-autoencoder-is-pca", "comparison", "images")

@@ -1,25 +1,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from descend.labs.batch_norm_effects import (
-    BATCH,
-    CHUNKS,
-    RATES,
-    SCALES,
-    TRAINED,
-    build,
-    figure,
-    gradients,
-    measure,
-    verdict,
-)
+from descend.labs import batch_norm_effects
+from descend.labs._evidence import judge_seed
+from descend.labs.batch_norm_effects import BATCH, CHUNKS, RATES, SCALES, TRAINED, build, figure, gradients, measure
 from tests.close import close
+
+verdict = partial(judge_seed, batch_norm_effects)
 
 SLUG = "batch-norm-effects"
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch.nn.functional import one_hot
 
+from descend.labs import batch_size
 from descend.labs import batch_size as lab
-from descend.labs.batch_size import WAYS, exponent, figure, measure, run, split, variance, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.batch_size import WAYS, exponent, figure, measure, run, split, variance
 from descend.optim.batches import variance_with_replacement
+
+verdict = partial(judge_seed, batch_size)
 
 SLUG = "stochastic-and-minibatch-gd"
 

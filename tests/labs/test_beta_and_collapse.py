@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from descend.labs.beta_and_collapse import FACTORS, VARIANCES, figure, make_world, measure, verdict
+from descend.labs import beta_and_collapse
+from descend.labs._evidence import judge_seed
+from descend.labs.beta_and_collapse import FACTORS, VARIANCES, figure, make_world, measure
+
+verdict = partial(judge_seed, beta_and_collapse)
 
 SLUG = "beta-vae"
 

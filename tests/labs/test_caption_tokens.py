@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from descend.labs.caption_tokens import draw_pairs, figure, measure, read_images, verdict
+from descend.labs import caption_tokens
+from descend.labs._evidence import judge_seed
+from descend.labs.caption_tokens import draw_pairs, figure, measure, read_images
 from descend.seeds import generator
+
+verdict = partial(judge_seed, caption_tokens)
 
 
 @pytest.mark.system("dall-e-1")

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from descend.data.images.digits import load_digits_split
+from descend.labs import cnn_inductive_biases
+from descend.labs._evidence import judge_seed
 from descend.labs.cnn_inductive_biases import (
     FRAME,
     IMAGES,
@@ -20,8 +23,9 @@ from descend.labs.cnn_inductive_biases import (
     measure,
     moved_accuracy,
     permute,
-    verdict,
 )
+
+verdict = partial(judge_seed, cnn_inductive_biases)
 
 SLUG = "cnn-inductive-biases"
 FOUND: dict[str, Any] = {

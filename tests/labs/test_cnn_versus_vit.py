@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.cnn_versus_vit import (
-    CLAIM,
-    accuracy,
-    biases,
-    build,
-    figure,
-    fit_model,
-    measure_distances,
-    verdict,
-)
+from descend.labs import cnn_versus_vit
+from descend.labs._evidence import judge_seed
+from descend.labs.cnn_versus_vit import CLAIM, accuracy, biases, build, figure, fit_model, measure_distances
 from descend.metrics.attention_maps import grid_distance
 from tests.close import close
+
+verdict = partial(judge_seed, cnn_versus_vit)
 
 SLUG = "cnn-versus-vit-lab"
 GOOD = {

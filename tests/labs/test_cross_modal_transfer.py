@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.cross_modal_transfer import (
-    Joint,
-    figure,
-    fit,
-    images,
-    matches,
-    sparse_pairs,
-    texts,
-    verdict,
-    with_windows,
-)
+from descend.labs import cross_modal_transfer
+from descend.labs._evidence import judge_seed
+from descend.labs.cross_modal_transfer import Joint, figure, fit, images, matches, sparse_pairs, texts, with_windows
 from descend.nn.encoder import PreNormBlock
 from tests.close import close
+
+verdict = partial(judge_seed, cross_modal_transfer)
 
 SLUG = "cross-modal-transfer"
 GOOD: dict[str, Any] = {

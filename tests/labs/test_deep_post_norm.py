@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from descend.labs import deep_post_norm
-from descend.labs.deep_post_norm import (
-    CLASSES,
-    DEEP,
-    STACKS,
-    Finder,
-    compare_gradients,
-    figure,
-    measure,
-    texts,
-    verdict,
-)
+from descend.labs._evidence import judge_seed
+from descend.labs.deep_post_norm import CLASSES, DEEP, STACKS, Finder, compare_gradients, figure, measure, texts
 from descend.nn.encoder import EncoderBlock, PreNormBlock
+
+verdict = partial(judge_seed, deep_post_norm)
 
 SLUG = "add-and-norm-and-stack"
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from descend.labs.degradation import NETS, append_identities, descend, figure, measure, thin, verdict
+from descend.labs import degradation
+from descend.labs._evidence import judge_seed
+from descend.labs.degradation import NETS, append_identities, descend, figure, measure, thin
+
+verdict = partial(judge_seed, degradation)
 
 SLUG = "degradation-experiment"
 

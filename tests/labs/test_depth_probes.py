@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
 from descend.interpret.layers import feature_maps, watch_layer
 from descend.interpret.representations import project, representations
-from descend.labs.depth_probes import Network, figure, gradient_histograms, measure, verdict
+from descend.labs import depth_probes
+from descend.labs._evidence import judge_seed
+from descend.labs.depth_probes import Network, figure, gradient_histograms, measure
 from descend.metrics.probe import linear_probe, probe_accuracy
 from tests.close import close
+
+verdict = partial(judge_seed, depth_probes)
 
 SLUG = "hierarchical-representations"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import detection_walkthroughs
+from descend.labs._evidence import judge_seed
 from descend.labs.detection_walkthroughs import (
     ARMS,
     ENOUGH,
@@ -16,8 +19,9 @@ from descend.labs.detection_walkthroughs import (
     follow_yolo,
     make_yolo,
     measure,
-    verdict,
 )
+
+verdict = partial(judge_seed, detection_walkthroughs)
 
 SLUG = "detection-walkthroughs"
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.detector_transfer import EVALUATIONS, FIRST, SECOND, count_steps, draw, figure, measure, verdict
+from descend.labs import detector_transfer
+from descend.labs._evidence import judge_seed
+from descend.labs.detector_transfer import EVALUATIONS, FIRST, SECOND, count_steps, draw, figure, measure
+
+verdict = partial(judge_seed, detector_transfer)
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from descend.data.images.digits import load_digits_split
-from descend.labs.digit_gan import PIXELS, Reader, figure, judge, measure, verdict
+from descend.labs import digit_gan
+from descend.labs._evidence import judge_seed
+from descend.labs.digit_gan import PIXELS, Reader, figure, judge, measure
+
+verdict = partial(judge_seed, digit_gan)
 
 
 @pytest.mark.system("inception-v3", "substitute")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.dropout_ensemble import figure, measure, network, verdict
+from descend.labs import dropout_ensemble
+from descend.labs._evidence import judge_seed
+from descend.labs.dropout_ensemble import figure, measure, network
 from tests.close import close
+
+verdict = partial(judge_seed, dropout_ensemble)
 
 pytestmark = pytest.mark.system("dropout")
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
 from descend.labs import dying_relu
-from descend.labs.dying_relu import NAMES, figure, measure, train, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.dying_relu import NAMES, figure, measure, train
 from tests.close import close
+
+verdict = partial(judge_seed, dying_relu)
 
 SLUG = "dying-relu"
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.early_decay import (
-    CURVATURES,
-    CUTS,
-    NOISE,
-    START,
-    STEPS,
-    descend,
-    figure,
-    measure,
-    name,
-    rates,
-    verdict,
-)
+from descend.labs import early_decay
+from descend.labs._evidence import judge_seed
+from descend.labs.early_decay import CURVATURES, CUTS, NOISE, START, STEPS, descend, figure, measure, name, rates
 from tests.close import close
+
+verdict = partial(judge_seed, early_decay)
 
 SLUG = "elementary-decay-schedules"
 

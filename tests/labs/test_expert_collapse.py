@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.expert_collapse import ACTIVE, figure, measure, train_layer, verdict
+from descend.labs import expert_collapse
+from descend.labs._evidence import judge_seed
+from descend.labs.expert_collapse import ACTIVE, figure, measure, train_layer
+
+verdict = partial(judge_seed, expert_collapse)
 
 SLUG = "load-balancing-loss"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.fixed_context import LENGTHS, figure, measure, verdict
+from descend.labs import fixed_context
+from descend.labs._evidence import judge_seed
+from descend.labs.fixed_context import LENGTHS, figure, measure
+
+verdict = partial(judge_seed, fixed_context)
 
 pytestmark = [pytest.mark.system("rnn-encoder-decoder"), pytest.mark.system("rnn-attention-decoder")]
 FOUND: dict[str, Any] = {

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.flow_moons import figure, measure, verdict
+from descend.labs import flow_moons
+from descend.labs._evidence import judge_seed
+from descend.labs.flow_moons import figure, measure
+
+verdict = partial(judge_seed, flow_moons)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.flow_passes import KINDS, SIZES, figure, measure, verdict
+from descend.labs import flow_passes
+from descend.labs._evidence import judge_seed
+from descend.labs.flow_passes import KINDS, SIZES, figure, measure
+
+verdict = partial(judge_seed, flow_passes)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

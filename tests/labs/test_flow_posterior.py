@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
-from descend.labs.flow_posterior import Inference, draw, exact_log_p, figure, measure, verdict
+from descend.labs import flow_posterior
+from descend.labs._evidence import judge_seed
+from descend.labs.flow_posterior import Inference, draw, exact_log_p, figure, measure
 from descend.seeds import generator
+
+verdict = partial(judge_seed, flow_posterior)
 
 SLUG = "flow-posterior-vae"
 

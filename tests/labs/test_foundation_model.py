@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import foundation_model
+from descend.labs._evidence import judge_seed
 from descend.labs.foundation_model import (
     LABELS,
     LENGTH,
@@ -21,9 +24,10 @@ from descend.labs.foundation_model import (
     pretrain,
     reinforce,
     sentences,
-    verdict,
 )
 from descend.losses.language import causal_lm_loss
+
+verdict = partial(judge_seed, foundation_model)
 
 SLUG = "foundation-model-pipeline"
 GOOD: dict[str, Any] = {

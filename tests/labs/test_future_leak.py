@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import future_leak
+from descend.labs._evidence import judge_seed
 from descend.labs.future_leak import (
     LENGTH,
     WORDS,
@@ -19,10 +22,11 @@ from descend.labs.future_leak import (
     loss_from_left_to_right,
     measure,
     texts,
-    verdict,
 )
 from descend.losses.classification import cross_entropy
 from tests.close import close
+
+verdict = partial(judge_seed, future_leak)
 
 
 @pytest.mark.system("causal-mask")
