@@ -28,6 +28,8 @@ FLAGS = {
     **LOOP,
     "data.scenes": 24,
     "data.images": 120,
+    "data.episodes": 8,
+    "swaps": 2,
     "data.graphs": 60,
     "data.side": 32,
     "data.vocab": 300,
