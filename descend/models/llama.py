@@ -112,7 +112,7 @@ class Llama(Pretrained):
     def decoder(self) -> CachedDecoder:
         """This model with a key-value cache, as `descend.sampling` writes with it."""
         blocks = [DecodingBlock(b.norm_1, b.attn, b.norm_2, b.mlp) for b in cast("Iterable[Block]", self.blocks)]
-        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding())
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding(), self.head)
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope)
 
 

@@ -103,7 +103,7 @@ class Mistral(Pretrained):
             DecodingBlock(b.norm_1, cast("WindowAttention", b.attn), b.norm_2, b.mlp)
             for b in cast("Iterable[Block]", self.blocks)
         ]
-        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding())
+        ends = Ends(lambda tokens, _: self.embed(tokens), self.norm, self.unembedding(), self.head)
         return CachedDecoder(ends, blocks, self.config.context, self.config.rope, self.config.window)
 
 

@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "int8.h"
 #include "vectors.h"
 
 struct Norm {
@@ -20,6 +21,8 @@ struct Norm {
 struct Linear {
   const float *w, *b;  // (out, in), (out) or none
   int64_t in, out;
+  const uint8_t *codes;  // where there are some they are read, with their steps, and not w (int8.h)
+  const float *steps;
 };
 
 struct Block {
@@ -97,6 +100,7 @@ static void outputs(const Linear &f, const float *x, int64_t rows, int64_t o, fl
 
 // y = x W' + b, or y + x W' + b, by the team. A single row reads W in the order of the memory.
 static void linear(const Linear &f, const float *x, int64_t rows, float *y, bool add) {
+  if (f.codes) return coded_linear(f.codes, f.steps, f.b, f.in, f.out, x, rows, y, add);
 #pragma omp for schedule(static) nowait
   for (int64_t n = 0; n < (f.out + OUT - 1) / OUT; n++) {
     const int64_t o = OUT * n, end = o + OUT < f.out ? o + OUT : f.out;

@@ -1,9 +1,10 @@
 """A transformer's decoding step in one call of compiled code (decoding.cpp), for tensors of a CPU in float32.
 
     Weights             what a block computes with: its norms and maps, as tensors
+    CodedMap            a map whose matrix is codes of 8 bits; x is rounded too, 32 numbers to a step (int8.h)
     NativeStep(...)     the whole model; `step(x, cache, used)` gives the logits after one more token of every sequence
 
-The weights are not copied: the step always computes with those that the model has now. The classes with `_fields_`
+The weights are not copied: the step always computes with those that the model has now. Codes are: they lie otherwise. The classes with `_fields_`
 mirror the structs of decoding.cpp.
 """
 
@@ -19,6 +20,7 @@ from torch import Tensor
 from descend.native.build import library
 
 MOST_ROWS = 64  # with more sequences, torch's own products are as fast
+PANEL, GROUP = 16, 32  # of int8.h
 ACTIVATIONS = ("gelu-tanh", "gelu", "silu", "relu")
 
 
@@ -35,6 +37,25 @@ class Map(NamedTuple):
 
     w: Tensor
     b: Tensor | None
+
+
+class CodedMap(Map):
+    """The same map from codes; `w` is written out, for what reads many tokens at once."""
+
+    codes: Tensor
+    steps: Tensor
+
+    @classmethod
+    def of(cls, w: Tensor, b: Tensor | None, codes: Tensor, steps: Tensor) -> CodedMap:
+        """Of codes (out, in) −127..127 and their steps (out, in / 32), laid as int8.h reads them."""
+        made = cls(w, b)
+        full = -len(codes) % PANEL
+        codes, steps = (torch.nn.functional.pad(x, (0, 0, 0, full)) for x in (codes, steps))
+        made.codes = (
+            (codes.view(-1, PANEL, codes.shape[1] // 4, 4).transpose(1, 2).int() + 128).to(torch.uint8).contiguous()
+        )
+        made.steps = steps.float().view(-1, PANEL, steps.shape[1]).transpose(1, 2).contiguous()
+        return made
 
 
 class Weights(NamedTuple):
@@ -59,7 +80,11 @@ class _Norm(Structure):
 
 
 class _Linear(Structure):
-    _fields_ = [("w", c_void_p), ("b", c_void_p), ("inputs", c_int64), ("outputs", c_int64)]
+    _fields_ = [
+        *((name, c_void_p) for name in ("w", "b")),
+        *((name, c_int64) for name in ("inputs", "outputs")),
+        *((name, c_void_p) for name in ("codes", "steps")),
+    ]
 
 
 class _Block(Structure):
@@ -93,7 +118,10 @@ def norm(f: Norm) -> _Norm:
 
 
 def linear(f: Map | None) -> _Linear:
-    return _Linear() if f is None else _Linear(pointer(f.w), pointer(f.b), f.w.shape[1], f.w.shape[0])
+    if f is None:
+        return _Linear()
+    coded = (pointer(f.codes), pointer(f.steps)) if isinstance(f, CodedMap) else (None, None)
+    return _Linear(pointer(f.w), pointer(f.b), f.w.shape[1], f.w.shape[0], *coded)
 
 
 class NativeStep:

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.native.decoding import MOST_ROWS, Map, NativeStep, Norm, Weights
+from descend.native.decoding import GROUP, MOST_ROWS, CodedMap, Map, NativeStep, Norm, Weights
 from descend.nn.attention.multi_head import Attention, CausalSelfAttention, attend
 from descend.nn.attention.rotary import Rope, rotate
 from descend.nn.decoding.cache import Cache, Layer
@@ -50,8 +50,13 @@ def read_norm(norm: nn.Module) -> Norm:
 
 
 def read_map(linear: nn.Linear | QuantizedLinear) -> Map:
+    """Of codes of 8 bits, where their groups are whole multiples of 32, the codes too; others are written out."""
     if isinstance(linear, QuantizedLinear):
-        linear = linear.linear()
+        plain = read_map(linear.linear())
+        if linear.bits != 8 or linear.in_features % GROUP or linear.group % GROUP:
+            return plain
+        steps = linear.scales.detach().repeat_interleave(linear.group // GROUP, 1)[:, : linear.in_features // GROUP]
+        return CodedMap.of(plain.w, plain.b, linear.codes, steps)
     if type(linear) is not nn.Linear:  # an adapter around it would be lost
         raise ValueError(f"a {type(linear).__name__} cannot be decoded with: merge it into a plain nn.Linear first")
     return Map(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
@@ -139,6 +144,8 @@ class Ends(NamedTuple):
     embed: Callable[[Tensor, Tensor], Tensor]
     norm: nn.Module
     unembedding: Tensor
+    head: nn.Module | None = None
+    """The layer that has this matrix, where it is one of its own."""
 
 
 class CachedDecoder:
@@ -163,7 +170,9 @@ class CachedDecoder:
         if len(found) < len(self.blocks):
             return None
         parts = [weights for weights, _ in found]
-        native = NativeStep(parts, read_norm(self.ends.norm), Map(self.head, None), self.blocks[0].heads, found[0][1])
+        layer = self.ends.head
+        head = read_map(layer) if isinstance(layer, QuantizedLinear) else Map(self.head, None)
+        native = NativeStep(parts, read_norm(self.ends.norm), head, self.blocks[0].heads, found[0][1])
         return native if native.usable else None
 
     @torch.inference_mode()
