@@ -141,10 +141,9 @@ class Batcher:
                 self.changed.wait_for(lambda: self.waiting or self.texts or self.closed)
                 if self.closed:
                     return
-                self.leave_gone()
-                self.admit()
             found: list[tuple[Job, Drawn]] = []
             try:
+                self.change_rows()
                 self.take_turn(found)
             except Exception as error:  # ours: those who write are told, those who wait come next
                 traceback.print_exc(file=sys.stderr)
@@ -152,17 +151,19 @@ class Batcher:
             if found:
                 self.deliver(found)
 
+    def change_rows(self) -> None:
+        """Who has gone leaves, and those who waited longest take the free places."""
+        with self.changed:
+            for row in [row for row, text in self.texts.items() if text.job.gone]:
+                self.leave(row)
+            self.admit()
+
     def admit(self) -> None:
-        """Those who waited longest take the free places."""
         while self.waiting and self.free:
             job, row = self.waiting.popleft(), self.free.pop()
             self.texts[row] = Text(job, self.rows.device)
             self.rows.begin_join(row, job.prompt)
             self.joining.append(row)
-
-    def leave_gone(self) -> None:
-        for row in [row for row, text in self.texts.items() if text.job.gone]:
-            self.leave(row)
 
     def leave(self, row: int) -> None:
         self.rows.leave(row)

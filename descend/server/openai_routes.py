@@ -130,7 +130,7 @@ async def begin_chat(model: TextModel, form: ChatForm, gauges: Gauges) -> Reply:
         raise Refusal(400, "top_logprobs needs logprobs: true", "invalid_value", "top_logprobs")
     prompt = await model.read_messages([message.plain for message in form.messages])
     tokens, best = form.max_completion_tokens or form.max_tokens, (form.top_logprobs or 0) if form.logprobs else None
-    order = Order([prompt], tokens, form.sampler, form.seed, form.stops, form.n, best)
+    order = Order([prompt], tokens, form.sampler, form.seed, form.stops, form.n, best, model.end_of_turn)
     return Reply(model, model.write(order), form, True, gauges)
 
 

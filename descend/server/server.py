@@ -6,6 +6,8 @@ a second time      it ends at once
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 import sys
 import time
@@ -57,7 +59,7 @@ class Server(uvicorn.Server):
         self.service.gate.ending = True
         self.ends_by = time.monotonic() + GRACE
         if now:
-            self.should_exit = self.force_exit = True
+            self.should_exit, self.config.timeout_graceful_shutdown = True, 0
 
     async def on_tick(self, counter: int) -> bool:
         inside = self.service.gauges.running and time.monotonic() < self.ends_by

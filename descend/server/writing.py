@@ -9,9 +9,11 @@ import asyncio
 import secrets
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from descend.errors import Mistake
 from descend.inference.writer import Writer
 from descend.sampling.filters import TokenSampler
 from descend.sampling.stop import Held
@@ -21,6 +23,7 @@ from descend.text.chat_template import ChatTemplate
 from descend.text.spelling import Spelling
 
 LONGEST = 8192  # tokens of a text where the user sets no other limit: the memory of a row
+LONGEST_WORD = 64  # characters that a token stands for at most, where it is not its own spelling ("unknown")
 NO_TEMPLATE = (
     "{} has no chat template, so it takes no messages: use /v1/completions, or put a chat_template.jinja beside its "
     "tokenizer.json"
@@ -38,6 +41,8 @@ class Order:
     stops: tuple[str, ...] = ()
     choices: int = 1
     best: int | None = None
+    end: tuple[int, ...] | None = None
+    """Tokens that end the text; None: the end of a document."""
 
 
 @dataclass
@@ -73,9 +78,21 @@ class TextModel:
         self.batcher = Batcher(decoder, rows, self.context, queue, self.deliver)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.one_at_a_time = threading.Lock()  # a tokenizer is told by its state what to do with special tokens
-        self.end = () if writer.tokenizer.end is None else (writer.tokenizer.end,)
         tokenizer = writer.tokenizer
-        self.template = ChatTemplate.of(tokenizer) if tokenizer.chat_template else None
+        self.end = () if tokenizer.end is None else (tokenizer.end,)
+        self.longest_word = max(LONGEST_WORD, *map(len, tokenizer.inner.get_vocab()))
+        self.template: ChatTemplate | None = None
+        self.end_of_turn, self.no_chat = self.end, NO_TEMPLATE.format(name)
+        if tokenizer.chat_template:
+            self.read_template()
+
+    def read_template(self) -> None:
+        """How messages are written, and what ends a turn; a template that cannot be used leaves the completions."""
+        try:
+            template = ChatTemplate.of(self.writer.tokenizer)
+            self.end_of_turn, self.template = template.stops(self.writer.tokenizer), template
+        except Mistake as mistake:
+            self.no_chat = f"{self.name} takes no messages: {mistake}"
 
     def start(self) -> None:
         """Inside the loop that the clients are talked to in."""
@@ -84,7 +101,8 @@ class TextModel:
 
     def deliver(self, found: list[tuple[Job, Drawn]]) -> None:
         assert self.loop is not None
-        self.loop.call_soon_threadsafe(self.spread, found)
+        with suppress(RuntimeError):  # the loop ended before this thread did: nobody waits
+            self.loop.call_soon_threadsafe(self.spread, found)
 
     def spread(self, found: list[tuple[Job, Drawn]]) -> None:
         for job, drawn in found:
@@ -101,6 +119,7 @@ class TextModel:
                 raise Refusal(400, f"token {wrong}: {self.name} has the tokens 0 to {vocab - 1}", None, "prompt")
             ids = list(prompt)
         else:
+            self.check_length(len(prompt))
             ids = await asyncio.to_thread(self.encode, prompt)
         if not (ids := ids or list(self.end)):
             raise Refusal(400, "the prompt is empty: give at least one token", None, "prompt")
@@ -114,7 +133,8 @@ class TextModel:
         """The conversation up to where the assistant answers."""
         template = self.template
         if template is None:
-            raise Refusal(400, NO_TEMPLATE.format(self.name), "no_chat_template", "messages")
+            raise Refusal(400, self.no_chat, "no_chat_template", "messages")
+        self.check_length(sum(len(message["content"]) for message in messages))
 
         def render() -> list[int]:
             with self.one_at_a_time:
@@ -128,11 +148,17 @@ class TextModel:
         """Begin all choices of an order, or refuse it."""
         for prompt in order.prompts:
             self.check_context(len(prompt), order.tokens or 1)
+        places = self.batcher.count + self.batcher.queue
+        if (asked := len(order.prompts) * order.choices) > places:
+            raise Refusal(
+                400, f"{asked} texts at once, but this server has room for {places}: ask for fewer", "too_many"
+            )
         seed = secrets.randbelow(2**31) if order.seed is None else order.seed
+        end = self.end if order.end is None else order.end
         inbox: asyncio.Queue[tuple[Letter, Drawn]] = asyncio.Queue()
         letters = [
             Letter(
-                prompt, order.tokens or self.context - len(prompt) + 1, order.sampler, seed + choice, self.end,
+                prompt, order.tokens or self.context - len(prompt) + 1, order.sampler, seed + choice, end,
                 order.best, choice=number * order.choices + choice, inbox=inbox,
                 spelling=Spelling(self.writer.tokenizer), held=Held(order.stops),
             )
@@ -145,6 +171,16 @@ class TextModel:
             limit = self.batcher.queue
             raise Refusal(429, f"the queue is full ({limit} requests wait): try again later", "queue_full") from None
         return Answer(self, letters, inbox, sum(map(len, order.prompts)))
+
+    def check_length(self, letters: int) -> None:
+        """Refuse at once what no tokens of a context can spell, before it keeps the tokenizer busy."""
+        if letters > self.context * self.longest_word:
+            raise Refusal(
+                400,
+                f"the prompt has {letters:,} characters, more than the context of {self.context} tokens can hold: "
+                f"shorten it",
+                "context_length_exceeded",
+            )
 
     def check_context(self, prompt: int, tokens: int) -> None:
         if prompt + tokens - 1 > self.context:
