@@ -4,8 +4,8 @@
     CodedMap            a map whose matrix is codes of 8 bits; x is rounded too, 32 numbers to a step (int8.h)
     NativeStep(...)     the whole model; `step(x, cache, used)` gives the logits after one more token of every sequence
 
-The weights are not copied: the step always computes with those that the model has now. Codes are: they lie otherwise. The classes with `_fields_`
-mirror the structs of decoding.cpp.
+The weights are not copied: the step always computes with those that the model has now. Codes are: they lie otherwise.
+The classes with `_fields_` mirror the structs of decoding.cpp.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class NativeStep:
         rotary: tuple[Tensor, Tensor] | None = None,
         places: Tensor | None = None,
     ) -> Tensor:
-        """Logits (b, v). `x` (b, d) is overwritten; `cache` (depth, 2, places, kv_heads, length, k) takes the new token.
+        """Logits (b, v). `x` (b, d) is overwritten; `cache` (depth, 2, places, kv_heads, length, k) takes the token.
 
         `used` counts the tokens that a row has there already, one number or (b,); `places` (b,) says which rows of the
         cache these are (None: all), `first` (b,) what each sees first; `rotary` holds cos and sin (b, k/2).

@@ -1,4 +1,4 @@
-"""Products with codes of 8 bits: their equation in whole numbers, alone in its row, and a model that decodes with them."""
+"""Products with codes of 8 bits: their equation in whole numbers, a row alone, and a model that decodes with them."""
 
 from __future__ import annotations
 
