@@ -29,6 +29,7 @@ from benchmarks.turns import take_turns
 
 CLIENTS, PROMPT, NEW = 64, 16, 64
 TOKENS = CLIENTS * NEW
+WAYS = {"offline": "one batch", "theirs": "as it is", "theirs_batched": "with --continuous-batching"}
 
 
 def make_tokenizer(folder: str) -> None:
@@ -177,7 +178,7 @@ def measure(rounds: int = 2, calls: int = 1) -> list[dict[str, object]]:
         rows.append({
             "name": title, "ours": TOKENS / best[name], "theirs": TOKENS / best[other], "unit": "tokens/s",
             "ratio": best[other] / best[name], "bar": bar,
-            "note": f"{NEW} tokens after {PROMPT}; {best[name]:.2f} s against {best[other]:.2f} ({other.replace('_', ', ')})",
+            "note": f"{NEW} tokens after {PROMPT}; {best[name]:.2f} s against {best[other]:.2f} ({WAYS[other]})",
         })  # fmt: skip
     return rows
 

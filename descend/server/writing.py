@@ -150,9 +150,7 @@ class TextModel:
             self.check_context(len(prompt), order.tokens or 1)
         places = self.batcher.count + self.batcher.queue
         if (asked := len(order.prompts) * order.choices) > places:
-            raise Refusal(
-                400, f"{asked} texts at once, but this server has room for {places}: ask for fewer", "too_many"
-            )
+            raise Refusal(400, f"{asked} texts at once, but there is room for {places}: ask for fewer", "too_many")
         seed = secrets.randbelow(2**31) if order.seed is None else order.seed
         end = self.end if order.end is None else order.end
         inbox: asyncio.Queue[tuple[Letter, Drawn]] = asyncio.Queue()

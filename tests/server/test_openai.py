@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,10 +13,17 @@ import pytest
 import descend
 from descend.inference.writer import Writer
 from descend.sampling.filters import TokenSampler
-from tests.server.conftest import CONTEXT, Running
+from descend.text.tokenizer import Tokenizer
+from tests.server.conftest import CONTEXT, Running, running
 
 openai = pytest.importorskip("openai")
 Writers = tuple[Path, Path]
+TURNS = """\
+{%- for message in messages -%}
+{{- '<|' + message.role + '|>' + message.content + ('<|user|>' if message.role == 'assistant' else '') -}}
+{%- endfor -%}
+{{- '<|assistant|>' if add_generation_prompt -}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +153,50 @@ def test_a_chat_goes_through_the_template(client: Any, writers: Writers) -> None
     assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_chat_is_what_descend_chat_answers(client: Any, writers: Writers, seed: int) -> None:
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "the fox?"}]
+    asked: dict[str, Any] = {
+        "model": "llama",
+        "messages": messages,
+        "max_tokens": 12,
+        "seed": seed,
+        "stop": ["a", "zz"],
+    }
+    found = client.chat.completions.create(**asked).choices[0].message.content
+    assert found == descend.chat(writers[0], messages, tokens=12, temperature=1.0, seed=seed, stop=("a", "zz"))
+
+
+def test_a_turn_ends_where_the_template_says(writers: Writers, tmp_path: Path) -> None:
+    """Here <|user|> follows each answer; a document's end is another token."""
+    folder = shutil.copytree(writers[0], tmp_path / "turns")
+    (folder / "chat_template.jinja").write_text(TURNS)
+    tokenizer = Tokenizer.load(folder)
+    turn = tokenizer.inner.token_to_id("<|user|>")
+    with running(f"turns={folder}", rows=2) as server:
+        model = server.service.served["turns"].text
+        assert model.end_of_turn == tuple(sorted({tokenizer.end, turn}))
+        with openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0) as client:
+            messages = [{"role": "user", "content": "the fox?"}]
+            asked = {"model": "turns", "messages": messages, "max_tokens": 60}
+            found = [client.chat.completions.create(**asked, seed=seed).choices[0] for seed in range(6)]
+            expected = [descend.chat(folder, messages, tokens=60, temperature=1.0, seed=seed) for seed in range(6)]
+    assert [choice.message.content for choice in found] == expected
+    assert "stop" in {choice.finish_reason for choice in found}
+
+
+def test_a_template_that_cannot_be_used_leaves_the_completions(writers: Writers, tmp_path: Path) -> None:
+    folder = shutil.copytree(writers[0], tmp_path / "odd")
+    (folder / "chat_template.jinja").write_text("{{ messages.__class__ }}")
+    with (
+        running(f"odd={folder}", rows=2) as server,
+        openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0) as client,
+    ):
+        assert complete(client, model="odd").choices[0].text
+        with pytest.raises(openai.BadRequestError, match="odd takes no messages: the chat template reaches for"):
+            client.chat.completions.create(model="odd", messages=[{"role": "user", "content": "hi"}])
+
+
 def test_a_chat_without_a_limit_ends_with_the_context(client: Any) -> None:
     found = client.chat.completions.create(model="llama", messages=[{"role": "user", "content": "hi"}], temperature=0)
     assert found.choices[0].finish_reason in ("length", "stop")
@@ -168,6 +220,8 @@ REFUSED: list[tuple[dict[str, Any], str, str | None]] = [
     ({"max_tokens": 0}, "max_tokens: input should be greater than or equal to 1", "max_tokens"),
     ({"max_tokens": 500}, "the prompt has 3 tokens; with 500 new ones it passes the context of 96 tokens", None),
     ({"prompt": "fox " * 99, "max_tokens": 1}, "passes the context of 96 tokens: shorten it", None),
+    ({"prompt": "fox " * 9999}, "39,996 characters, more than the context of 96 tokens can hold: shorten it", None),
+    ({"prompt": ["x"] * 99, "n": 3}, "297 texts at once, but there is room for 264: ask for fewer", None),
     ({"stop": ""}, "stop", "stop"),
     ({"extra_body": {"temprature": 1}}, "'temprature' is not known here. Did you mean 'temperature'", "temprature"),
     ({"suffix": "x"}, "suffix", "suffix"),
