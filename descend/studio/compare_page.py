@@ -13,7 +13,7 @@ from descend.errors import Mistake
 from descend.report.curves import FEW
 from descend.report.difference import compare_flags, count_shared, find_partings, gather_metrics
 from descend.report.history import History, read_history
-from descend.report.scores import name_score, spell
+from descend.report.scores import spell
 from descend.studio.frame import show_page, show_part
 from descend.web.chart import Series, draw_chart, name_series, smooth
 from descend.web.markup import Html, html, join
@@ -85,8 +85,7 @@ def draw_curves(histories: list[History], names: list[str], across: str, scale: 
             if steps:
                 x = [float(clock[step] if across == "time" else step) for step in steps]
                 series += draw_line(label, x, [metrics[name][step] for step in steps], i % PALETTE, raw)
-        title = name_score(name.removeprefix("valid."), histories[0]) if is_score(name) else spell(name)
-        shown = f"validation {title}" if is_score(name) else title
+        shown = f"validation {spell(name.removeprefix('valid.'))}" if is_score(name) else spell(name)
         label = "seconds" if across == "time" else "step"
         cards.append(make_card(shown, name_series(series), draw_chart(series, SIZE, (label, ""), scale=scale)))
     return join(cards)

@@ -39,6 +39,9 @@ class Opened:
         async with self.lock:
             if key not in self.services:
                 self.services[key] = await asyncio.to_thread(self.make, run, step.name)
+                for one in self.services[key].served.values():
+                    if one.text is not None:
+                        one.text.start()
                 while len(self.services) > MOST:
                     await close(self.services.popitem(last=False)[1])
             self.services.move_to_end(key)
@@ -51,8 +54,6 @@ class Opened:
         limits = Limits(ROWS, QUEUE)
         name = run.rpartition("/")[2]
         served = Served.open(name, str(self.place.find_run(run)), step.removeprefix("step-"), limits)
-        if served.text is not None:
-            served.text.start()
         return Service({name: served}, limits, "127.0.0.1", "")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -46,8 +46,9 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         schema = served.family.describe(name) if served.family is not None else None
         if schema is not None and served.family is not None:
             schema |= {"form": served.family.form.__name__}
-        found = {"key": key, "model": name, "kind": served.trained.kind, "offers": served.offers, "schema": schema}
-        return JSONResponse(found)
+        context = served.text.context if served.text is not None else 0
+        told = {"kind": served.trained.kind, "offers": served.offers, "context": context}
+        return JSONResponse({"key": key, "model": name, "schema": schema, **told})
 
 
 def show_choice(studio: Studio, title: str, here: str, question: str) -> HTMLResponse:

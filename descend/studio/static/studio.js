@@ -101,7 +101,8 @@ export function prepare(root) {
       event.preventDefault();
       one.disabled = true;
       try {
-        const { post, ...body } = one.dataset;
+        const { post, take, ...body } = one.dataset;
+        if (take) body[take] = document.getElementById(take).value;
         const found = await send(post, body);
         if (found.go) location.href = found.go; else say(found.said);
       } catch (error) {
@@ -111,6 +112,11 @@ export function prepare(root) {
     });
   }
   for (const one of root.querySelectorAll("[data-filter]")) one.addEventListener("input", () => filter(one));
+  for (const one of root.querySelectorAll("[data-search]")) {
+    let later;
+    const search = () => load(document.querySelector(one.dataset.search), `${one.dataset.route}?words=${encodeURIComponent(one.value)}`);
+    one.addEventListener("input", () => { clearTimeout(later); later = setTimeout(search, 200); });
+  }
   for (const one of root.querySelectorAll("[data-submit=change]")) one.addEventListener("change", () => one.submit());
   for (const one of root.querySelectorAll("[data-copy]")) {
     one.addEventListener("click", async () => {

@@ -71,7 +71,7 @@ async function* stream(route, body, signal) {
 }
 
 function settings() {
-  const parts = { tokens: number(120, 1, 4096), temperature: number(0.7, 0, 2, 0.1), seed: number(0, 0, 2 ** 31 - 1) };
+  const parts = { tokens: number(Math.max(1, Math.min(120, model.context >> 1)), 1, model.context), temperature: number(0.7, 0, 2, 0.1), seed: number(0, 0, 2 ** 31 - 1) };
   const row = make("div", { className: "fields" }, ...Object.entries(parts).map(([name, input]) => field(name, input)));
   return { row, read: () => ({ max_tokens: +parts.tokens.value, temperature: +parts.temperature.value,
     seed: +parts.seed.value }) };
