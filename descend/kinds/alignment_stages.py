@@ -127,7 +127,9 @@ class Workshop:
     def policy(self, number: int, enter: Callable[[], None]) -> Stage:
         """`enter` begins the stage: the texts are written, and looked back at, before its first move."""
         loop, numbers = self.recipe.loop, self.recipe.ppo
-        task = LanguagePolicy(self.values, self.reference, self.scorer, numbers, self.write, self.measure)
+        task = LanguagePolicy(
+            self.values, self.reference, self.scorer, numbers, self.write, self.measure, self.write_before
+        )
         if not self.recipe.rewards.path:
             self.scorer.requires_grad_(True)  # it learns in a stage before
 
@@ -175,13 +177,20 @@ class Workshop:
 
     def respond(self, prompts: Sequence[Sequence[int]], seed: int) -> dict[str, Tensor]:
         """Prompts and what is written after them."""
+        return self.continue_by(self.language, prompts, seed)
+
+    def continue_by(self, model: Any, prompts: Sequence[Sequence[int]], seed: int) -> dict[str, Tensor]:
+        """The same by any model of these tokens."""
         end = () if self.tokenizer.end is None else (self.tokenizer.end,)
-        return respond(self.language.decoder(), prompts, self.recipe.longest, seed, end)
+        return respond(model.decoder(), prompts, self.recipe.longest, seed, end)
 
     def write(self, batch: Batch) -> Batch:
         """A batch of prompts, continued; the same random numbers each time."""
-        rows = zip(batch["tokens"].tolist(), batch["asked"].tolist(), strict=True)
-        return self.respond([row[:asked] for row, asked in rows], VALID_SEED + int(batch["ids"][0]))
+        return self.respond(*list_prompts(batch))
+
+    def write_before(self, batch: Batch) -> Batch:
+        """The same by the reference."""
+        return self.continue_by(self.reference, *list_prompts(batch))
 
     def measure(self, texts: Batch) -> dict[str, Tensor]:
         """The true quality of what was written, where it is known."""
@@ -218,6 +227,12 @@ class Workshop:
         texts = self.write(asked)
         rows = zip(texts["tokens"].tolist(), texts["written"].tolist(), strict=True)
         return [self.read_texts(*row) for row in rows]
+
+
+def list_prompts(batch: Batch) -> tuple[list[list[int]], int]:
+    """The prompts of a batch, and the seed with which they are continued."""
+    rows = zip(batch["tokens"].tolist(), batch["asked"].tolist(), strict=True)
+    return [row[:asked] for row, asked in rows], VALID_SEED + int(batch["ids"][0])
 
 
 def repeat_prompts(records: PreferenceParts, part: str, tokenizer: Tokenizer, room: int) -> Iterable[Batch]:

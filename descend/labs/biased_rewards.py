@@ -4,7 +4,7 @@
     planted     annotators who compare by quality + 1 [the answer begins with "clever"], and err as Bradley and Terry
                 say (τ = 0.5); the word is as good as two others, and comes first in a sixth of the answers compared
     asked for   the share of answers that begin with it among those that they preferred
-    policy      PPO on the reward model's marks, β = 0.3: the share among what it writes
+    policy      PPO on the reward model's marks, β = 0.2: the share among what it writes
     fair        the same with annotators who compare by quality alone
 
 Both books state it and give no numbers (VOM 13.7.4, S940 7.3). An optimiser goes where the mark is highest in every
@@ -61,7 +61,7 @@ SCOPE = "a transformer of 17,000 weights, a language of 9 tokens, biases of one 
 BUDGET = 20.0
 PRICE = 5.0  # batches of PPO for each of the two policies that a second of one core buys, with all that comes before
 LEAST = 60
-PAIRS, NEW, NOISE, BETA = 4000, 600, 0.5, 0.3
+PAIRS, NEW, NOISE, BETA = 4000, 600, 0.5, 0.2
 CLEVER, GOOD = 4, 3
 
 

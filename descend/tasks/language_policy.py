@@ -60,7 +60,8 @@ class LanguagePolicy(Task):
     """A batch is texts that `look_back` has seen; a move of "policy" for each epoch, on all of their tokens.
 
     `policy` maps tokens to logits and V, `reference` tokens to logits, `reward` tokens and `written` to R (b). The two
-    are frozen. `write` makes texts for prompts that are to be scored; `measure` says more of them.
+    are frozen. `write` makes texts for prompts that are to be scored; `measure` says more of them; `write_before` makes
+    those of the reference, beside whose rewards the policy's are the `gain`.
     """
 
     players = ("policy",)
@@ -74,9 +75,11 @@ class LanguagePolicy(Task):
         numbers: ProximalTokens,
         write: Write,
         measure: Measure | None = None,
+        write_before: Write | None = None,
     ):
         super().__init__()
-        self.policy, self.numbers, self.write, self.measure = policy, numbers, write, measure
+        self.policy, self.numbers = policy, numbers
+        self.write, self.measure, self.write_before = write, measure, write_before
         self.reference = reference.eval().requires_grad_(False)
         self.reward = reward.eval().requires_grad_(False)
 
@@ -160,6 +163,9 @@ class LanguagePolicy(Task):
         entropy = (Categorical(logits).entropy() * at).sum(-1) / length.clamp_min(1)
         found = {"reward": reward, "kl": kl, "objective": reward - self.numbers.beta * kl}
         found |= {"entropy": entropy, "length": length}
+        if self.write_before is not None:
+            before = self.write_before(batch)
+            found["gain"] = reward - self.reward(before["tokens"].to(where), before["written"].to(where))
         return found | (self.measure(texts) if self.measure else {})
 
 
