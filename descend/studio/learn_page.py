@@ -170,9 +170,8 @@ def draw_walkthroughs() -> Html:
         "<button>Trace</button></form>"
     )
     known = ("2-3-1", "2-3-1-bce", "lstm-cell", "attention-head", "convolution")
-    links = [
-        html('<a class="button" href="/trace?{}" target="_blank">{}</a>', urlencode({"what": n}), n) for n in names
-    ]
+    link = '<a class="button" href="/trace?{}" target="_blank">{}</a>'
+    links = [html(link, urlencode({"what": name}), name) for name in known]
     title = "Computations, node by node, forward and backward"
     return html('<details class="card"><summary>{}</summary><p class="actions">{}</p>{}</details>', title, links, form)
 

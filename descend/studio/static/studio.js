@@ -39,10 +39,17 @@ export function place(root, markup) {
   prepare(root);
 }
 
-async function load(root, path) {
+const latest = new WeakMap();
+
+/** Load a part; where another was asked for meanwhile, that one counts. */
+export async function load(root, path, body) {
+  const mine = {};
+  latest.set(root, mine);
   try {
-    place(root, await send(path));
+    const markup = await send(path, body);
+    if (latest.get(root) === mine) place(root, markup);
   } catch (error) {
+    if (latest.get(root) !== mine) return;
     root.innerHTML = "";
     root.appendChild(Object.assign(document.createElement("p"), { className: "warning", textContent: error.message }));
   }
