@@ -9,8 +9,8 @@
     teacher        the tuned model answers instructions that have no labels; a smaller student learns from its answers
                    and is asked the same questions as the teacher
 
-S940 12.1 and VOM 13.5 claim both without figures of their own: zero-shot generalisation to held-out tasks, and responses
-of a larger model as data (distillation by sequences).
+S940 12.1 and VOM 13.5 claim both without figures of their own: zero-shot generalisation to held-out tasks, and
+responses of a larger model as data (distillation by sequences).
 
 Chosen on seed 10: the sizes, the rate, and which pairs are held out (so that each word is in a pair that is trained).
 
@@ -19,6 +19,7 @@ Systems: instruction-tuning, instruction-dataset
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from torch import Tensor
 from descend.data.text.conversation_batches import Dialogues, encode_records
 from descend.data.text.conversations import Dialogue, Record
 from descend.data.text.instruction_sources import ask_teacher
+from descend.labs._evidence import AtLeast
 from descend.labs._train import train
 from descend.models.llama import Llama, LlamaConfig
 from descend.tasks.instruct import Instruct
@@ -39,9 +41,26 @@ from descend.views.conversations import answer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("S940-DLD.147", "VOM-B.76", "VOM-B.77")
+PRINTED = (
+    "Instruction tuning on many tasks improves zero-shot generalisation to others; responses of a"
+    " larger model serve as data (distillation)."
+)
 CLAIM = (
     "Tuned on instructions, a model follows combinations of instructions that it was never shown, where the untuned"
     " model follows none; and a smaller student that learned from its answers alone comes near it."
+)
+PREDICTIONS = (
+    AtLeast("follows", 0.5, "Accuracy on held-out instructions, tuned less untuned."),
+    AtLeast(
+        "student",
+        0.9,
+        "The student's accuracy over both kinds of tasks as a share of its teacher's.",
+    ),
+)
+SCOPE = (
+    "Twelve instructions on words of eight letters, three held out as pairs whose words were all"
+    " seen; a model of some 100,000 weights."
 )
 LETTERS = "abcdefgh"
 POSITIONS = {"first": 0, "second": 1, "third": 2, "last": -1}
@@ -51,7 +70,6 @@ BATCH, RATE, RECORDS, ASKED, CONTEXT = 64, 3e-3, 1800, 120, 64
 BUDGET = 30.0
 PRICE = 18  # steps that a second of one core buys, the rest included
 LEAST = 400  # steps below which nothing is said
-AHEAD, NEAR = 0.5, 0.9  # of accuracy on held-out tasks; the student's share of the teacher's accuracy
 
 
 def make_records(pairs: Sequence[tuple[str, str]], count: int, seed: int) -> list[Record]:
@@ -123,15 +141,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**columns, "steps": steps, "pairs": len(known)}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 400 steps. Supported when the tuned model is right on held-out tasks by 0.5 more often than the untuned
-    one, and the student's accuracy, over both kinds of tasks, is 0.9 of its teacher's at least.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     untuned, tuned, student = zip(numbers["known"], numbers["held_out"], strict=True)
-    follows = tuned[1] - untuned[1] >= AHEAD
-    return "supported" if follows and sum(student) >= NEAR * sum(tuned) else "refuted"
+    return {"follows": tuned[1] - untuned[1], "student": sum(student) / sum(tuned) if sum(tuned) else math.nan}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

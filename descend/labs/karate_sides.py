@@ -19,6 +19,7 @@ from torch import Tensor
 
 from descend.data.graphs.karate import LEADERS, load_karate
 from descend.engine.minimise import minimise
+from descend.labs._evidence import AtLeast, AtMost, Within
 from descend.losses.classification import cross_entropy
 from descend.models.gcn import GCNConfig, GCNForNodes
 from descend.ops.graph.paths import choose_nearest, distances
@@ -28,10 +29,22 @@ from descend.optim.rules import AdamW
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.9",)
+PRINTED = (
+    "The distance to the two leaders is highly correlated with the side that a member of the karate"
+    " club took (no number)."
+)
 CLAIM = (
     "A network that is told the sides of the two leaders alone places at least 31 of the 34 members right; the distance"
     " to the leaders places 28, with 6 ties and no mistake."
 )
+PREDICTIONS = (
+    AtLeast("network right", 31, "Members that the network places right, the two leaders included."),
+    Within("distance right", 28, 28, "Members that the distance places right."),
+    AtMost("distance wrong", 0, "Members that it places wrong; six are as near to both."),
+    Within("distance ties", 6, 6, "Members as near to both."),
+)
+SCOPE = "One graph of 34 members; nothing follows for others."
 BUDGET = 1.0
 PRICE = 200  # steps that a second of one core buys
 LEAST = 100
@@ -66,12 +79,19 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps; else supported if both parts of the claim hold, or refuted."""
-    if numbers["steps"] < LEAST:
-        return "open"
-    distance = [numbers[f"distance_{name}"] for name in ("right", "wrong", "ties")]
-    return "supported" if numbers["right"] >= 31 and distance == [28, 0, 6] else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {
+        "network right": numbers["right"],
+        "distance right": numbers["distance_right"],
+        "distance wrong": numbers["distance_wrong"],
+        "distance ties": numbers["distance_ties"],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

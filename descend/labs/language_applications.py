@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import Above
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.models.gpt2 import GPT2, GPT2Config
@@ -29,10 +30,23 @@ from descend.models.gpt2 import GPT2, GPT2Config
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("S940-DLD.193",)
+PRINTED = (
+    "A model f_θ maps a text to an output; five uses are listed: sentiment, filtering,"
+    " summarization, extraction, question answering."
+)
 CLAIM = (
     "One small language model, trained on texts followed by their answers, does sentiment, filtering, summarizing,"
     " extraction and question answering, each far better than the best answer that does not read the text."
 )
+PREDICTIONS = (
+    Above(
+        "lead",
+        0.2,
+        "Accuracy less that of the best answer that does not read the text, the least of the five uses.",
+    ),
+)
+SCOPE = "Generated texts of 12 words and five uses, one small GPT-2; natural texts are out of reach here."
 FILLERS = [f"word{n}" for n in range(8)]
 GOOD, BAD = ["fine", "great", "lovely"], ["awful", "poor", "dull"]
 FORBIDDEN = ["casino", "lottery"]
@@ -130,12 +144,14 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**columns, "steps": steps}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 200 steps. Supported when every use is ahead of its trivial answer by 0.2 at least."""
-    if numbers["steps"] < 200:
-        return "open"
-    pairs = zip(numbers["accuracy"], numbers["trivial"], strict=True)
-    return "supported" if all(ours > trivial + 0.2 for ours, trivial in pairs) else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {"lead": min(ours - trivial for ours, trivial in zip(numbers["accuracy"], numbers["trivial"], strict=True))}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < 200 else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

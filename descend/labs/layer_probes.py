@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from descend.labs._evidence import Within
 from descend.labs.induction_heads import LENGTH, PRICE, VOCAB, mark_repeats, texts, train_model
 from descend.metrics.attention_maps import distance
 from descend.metrics.probe import probe_accuracy
@@ -27,10 +28,31 @@ from descend.nn.attention.maps import attention_maps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("VOM-B.47",)
+PRINTED = (
+    "Early blocks hold shallow patterns, middle blocks more complex dependencies, deep blocks"
+    " long-range ones (no measure given)."
+)
 CLAIM = (
     "In a trained transformer a local label can be read from an earlier layer than a long-range one: the previous"
     " token after one layer, a token that must be looked up far back only after two."
 )
+PREDICTIONS = (
+    Within(
+        "token readable from",
+        0,
+        0,
+        "The first layer from which the token itself can be read (above 0.5).",
+    ),
+    Within("local readable from", 1, 1, "The same for the previous token."),
+    Within(
+        "far readable from",
+        2,
+        2,
+        "The same for a token that must be looked up far back; an earlier layer refutes it.",
+    ),
+)
+SCOPE = "The two-layer model of induction-heads, planted labels, linear probes."
 BUDGET = 5.0
 LABELS = ("token", "local", "long_range")
 
@@ -51,18 +73,20 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"layer": [0, 1, 2], **found, "mean_distance": looks, "steps": steps, "chance": 1 / VOCAB}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Supported when each label becomes readable (above 0.5) at its own layer and not before. Open below 200 steps, and
-    below 1,000 while no layer holds the long-range label: the model has not learned its task yet.
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    token, local, far = (earliest(numbers[name]) for name in LABELS)
+    return {"token readable from": token, "local readable from": local, "far readable from": far}
 
-    The token at layer 0; the local label at layer 1 and not at 0; the long-range label at layer 2 and not at 1.
-    """
-    if numbers["steps"] < 200:
-        return "open"
-    first = {name: earliest(numbers[name]) for name in LABELS}
-    if first["long_range"] == len(numbers["layer"]) and numbers["steps"] < 1000:
-        return "open"
-    return "supported" if first == {"token": 0, "local": 1, "long_range": 2} else "refuted"
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return (
+        BUDGET
+        if numbers["steps"] < 200
+        or (earliest(numbers["long_range"]) == len(numbers["layer"]) and numbers["steps"] < 1000)
+        else 0.0
+    )
 
 
 def earliest(accuracies: list[float], enough: float = 0.5) -> int:

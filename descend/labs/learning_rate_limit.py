@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import AtMost, Within
 from descend.optim.momentum import HeavyBall
 from descend.optim.stability import best_descent, best_heavy_ball, contraction
 from descend.optim.trajectory import quadratic, trajectory
@@ -26,9 +27,33 @@ from descend.optim.trajectory import quadratic, trajectory
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("MF-A.34", "VOM-A.50", "DLN-A.92")
+PRINTED = (
+    "Larger rates are faster but risk divergence; on θ² descent converges for 0 < η < 1; heavy-ball"
+    " acceleration is proven for quadratics only."
+)
 CLAIM = (
     "Gradient descent on a quadratic of curvature c converges for learning rates below 2/c and for no others. Tuned for"
     " curvatures from 1 to κ it takes a number of steps that grows as κ; the tuned heavy ball takes √κ."
+)
+PREDICTIONS = (
+    AtMost(
+        "factor off",
+        1e-6,
+        "The largest relative distance of a measured error factor from |1 − αc|.",
+    ),
+    AtMost("misjudged rates", 0, "Rates at which convergence and 0 < αc < 2 part."),
+    Within("exponent plain", 0.85, 1.15, "The power of κ with which gradient descent's steps grow."),
+    Within(
+        "exponent heavy ball",
+        0.35,
+        0.65,
+        "The same for the tuned heavy ball; near 1 it would not accelerate.",
+    ),
+)
+SCOPE = (
+    "Quadratics, exact gradients; with noise the tuned heavy ball ends farther from the minimum,"
+    " which is told beside it."
 )
 CURVATURE = 4.0
 SHARES = (-0.1, 0.1, 0.5, 0.9, 1.0, 1.1, 1.5, 1.9, 1.99, 2.0, 2.01, 2.1)  # α c
@@ -112,14 +137,15 @@ def noise_left(steps: int, momentum: bool) -> float:
     return float(path.theta[steps // 2 :].square().sum(1).mean().sqrt())
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Refuted if a factor is not the predicted one, if convergence and α c in (0, 2) ever part, or if an exponent is
-    off its claim by more than 0.15; else supported. Nothing random enters, so it is never open."""
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     rows = list(zip(numbers["rate_times_curvature"], numbers["factor"], numbers["predicted"], strict=True))
-    exact = all(math.isclose(found, predicted, rel_tol=1e-6, abs_tol=1e-9) for _, found, predicted in rows)
-    divided = all((found < 1 - 1e-9) == (0 < share < 2) for share, found, _ in rows)
-    powers = abs(numbers["exponent_plain"] - 1) < 0.15 and abs(numbers["exponent_heavy_ball"] - 0.5) < 0.15
-    return "supported" if exact and divided and powers else "refuted"
+    return {
+        "factor off": max(max(0.0, abs(a - b) - 1e-9) / max(abs(a), abs(b), 1e-9) for _, a, b in rows),
+        "misjudged rates": sum((found < 1 - 1e-9) != (0 < share < 2) for share, found, _ in rows),
+        "exponent plain": numbers["exponent_plain"],
+        "exponent heavy ball": numbers["exponent_heavy_ball"],
+    }
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

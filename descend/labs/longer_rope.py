@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.data.text.plain import Text, Windows
+from descend.labs._evidence import Above, Below
 from descend.labs._train import train
 from descend.losses.language import causal_lm_loss, token_losses
 from descend.models.llama import Llama, LlamaConfig
@@ -30,10 +31,23 @@ from descend.nn.attention.rotary import Rope, ntk_base
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("S940-DLD.160",)
+PRINTED = (
+    "RoPE scaling for long context (a name only; the papers: position interpolation, NTK-aware change of the base)."
+)
 CLAIM = (
     "Beyond the trained length the perplexity of a model with rotary positions rises; interpolated angles and NTK"
     " scaling both keep it lower, without training."
 )
+PREDICTIONS = (
+    Above(
+        "rises beyond",
+        1.05,
+        "Perplexity beyond the trained length over that within, without a rule.",
+    ),
+    Below("with a rule", 0.98, "The larger perplexity of both rules there over that without one."),
+)
+SCOPE = "A LLaMA of width 64, trained on 32 tokens, asked at 128."
 TRAINED, LONG, WIDTH, HEADS, DEPTH, BATCH, RATE = 32, 128, 64, 4, 2, 24, 6e-3
 FACTOR, THETA = LONG // TRAINED, 10000.0
 RULES = {
@@ -91,15 +105,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {"rule": list(RULES), "within": within, "beyond": beyond, "steps": steps, "length": [TRAINED, LONG]}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if without a rule the perplexity beyond is at least 5% above that within, and
-    each rule is at least 2% below it there; else refuted.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     none, *rules = numbers["beyond"]
-    rises = none > 1.05 * numbers["within"][0]
-    return "supported" if rises and max(rules) < 0.98 * none else "refuted"
+    return {"rises beyond": none / numbers["within"][0], "with a rule": max(rules) / none}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.errors import Mistake
+from descend.labs._evidence import Above, AtLeast, Below
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.nn.attention.multi_head import Attention
@@ -41,10 +42,25 @@ from descend.nn.mlp import MLP
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("VOM-B.41", "DLN-B.41", "VOM-B.31")
+PRINTED = (
+    "Without positions performance collapses on an order-sensitive task and stays reasonable on an order-tolerant one."
+)
 CLAIM = (
     "Without positions a transformer encoder is at chance on a task of word order and unharmed on one that needs no"
     " order; every position encoding lifts it far above chance."
 )
+PREDICTIONS = (
+    Below("blind to order", 0.06, 'Distance of "none" from chance on the task of order.'),
+    Above("unharmed", 0.9, 'Accuracy of "none" where no order is needed.'),
+    Above(
+        "lifted",
+        0.8,
+        "The least accuracy of an encoding on the task of order; a causal mask alone is not counted as one.",
+    ),
+    AtLeast("learned refuse", 1, "1 where learned positions refuse the double length."),
+)
+SCOPE = "Texts of 16 of ten tokens, encoders of two blocks of width 32."
 VOCAB, LENGTH, WIDTH, HEADS, BATCH, RATE = 10, 16, 32, 4, 32, 6e-3
 A, B, WANTED = 0, 1, 2
 BUDGET = 13.0
@@ -154,19 +170,22 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**columns, "steps": steps, "chance": 0.5}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 150 steps. Supported when "none" is within 6 points of chance on the order task and above 0.9 on
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    order, presence, longer = (
+        dict(zip(numbers["encoding"], numbers[name], strict=True)) for name in ("order", "presence", "order_at_32")
+    )
+    return {
+        "blind to order": abs(order["none"] - 0.5),
+        "unharmed": presence["none"],
+        "lifted": min(value for name, value in order.items() if name not in ("none", "causal mask alone")),
+        "learned refuse": float(longer["learned"] is None),
+    }
 
-    presence, when every other row is above 0.8 on the order task, and when learned positions refuse the double length.
-    """
-    if numbers["steps"] < 150:
-        return "open"
-    order = dict(zip(numbers["encoding"], numbers["order"], strict=True))
-    presence = dict(zip(numbers["encoding"], numbers["presence"], strict=True))
-    longer = dict(zip(numbers["encoding"], numbers["order_at_32"], strict=True))
-    blind = abs(order["none"] - 0.5) < 0.06 and presence["none"] > 0.9
-    lifted = all(value > 0.8 for name, value in order.items() if name not in ("none", "causal mask alone"))
-    return "supported" if blind and lifted and longer["learned"] is None else "refuted"
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < 150 else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

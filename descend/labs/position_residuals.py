@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from descend.labs._evidence import Above, Below
 from descend.metrics.probe import probe_accuracy
 from descend.nn.attention.positions import AddPositions, SinusoidalPositions
 from descend.nn.encoder import Encoder, EncoderBlock, WithoutResidual
@@ -25,10 +26,26 @@ from descend.nn.encoder import Encoder, EncoderBlock, WithoutResidual
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-B.43",)
+PRINTED = (
+    "Without residuals position information is lost after the first attention layer, and outputs at"
+    " all positions become similar at random weights."
+)
 CLAIM = (
     "Without residual connections the position of a token is lost after the first attention layer and the vectors of"
     " all positions become alike; with them it stays readable through the stack."
 )
+PREDICTIONS = (
+    Above(
+        "probe with",
+        0.6,
+        "Share of positions that a probe reads after the last block, with residuals.",
+    ),
+    Below("probe without", 0.2, "The same without them; 1/16 is chance."),
+    Above("alike without", 0.9, "Mean cosine of the vectors of a text without residuals."),
+    Below("alike with", 0.9, "The same with them."),
+)
+SCOPE = "Six blocks of width 64 at random weights, texts of 16."
 DEPTH, WIDTH, HEADS, LENGTH, VOCAB = 6, 64, 4, 16, 50
 BUDGET = 1.0
 PRICE = 2000  # texts that a second of one core buys
@@ -59,16 +76,19 @@ def likeness(x: Tensor) -> float:
     return float((cosines.sum(dim=(1, 2)) - t).mean() / (t * (t - 1)))
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 150 texts. Supported when, after the last block, the probe reads more than 60% of the positions with
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {
+        "probe with": numbers["probe_with"][-1],
+        "probe without": numbers["probe_without"][-1],
+        "alike without": numbers["cosine_without"][-1],
+        "alike with": numbers["cosine_with"][-1],
+    }
 
-    residuals and less than 20% without, and the vectors are more alike without (above 0.9) than with them.
-    """
-    if numbers["texts"] < 150:
-        return "open"
-    kept = numbers["probe_with"][-1] > 0.6 and numbers["probe_without"][-1] < 0.2
-    alike = numbers["cosine_without"][-1] > 0.9 > numbers["cosine_with"][-1]
-    return "supported" if kept and alike else "refuted"
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["texts"] < 150 else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

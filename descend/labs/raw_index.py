@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import AtLeast
 from descend.labs._train import train
 from descend.labs.position_encodings import BATCH, ENCODINGS, RATE, Reader, accuracies, texts
 from descend.losses.classification import cross_entropy
@@ -26,13 +27,28 @@ from descend.losses.classification import cross_entropy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("VOM-B.30", "DLN-B.41")
+PRINTED = (
+    "A raw index as a position has three defects: unseen indices beyond the training length,"
+    " unequal relative steps, unbounded magnitude; so it is rejected."
+)
 CLAIM = "At twice the trained length a raw index is worse than sinusoids on a task of word order."
+PREDICTIONS = (
+    AtLeast(
+        "worse at twice",
+        0.03,
+        "Accuracy of sinusoids less that of the index at twice the trained length; refuted where the"
+        " index is better by as much.",
+        refuted=-0.03,
+    ),
+)
+CONTROLS = (AtLeast("learned", 0.75, "The lesser accuracy at the trained length."),)
+SCOPE = "A task that needs only which of two positions is first, lengths of 50 and 100, two blocks of width 32."
 NAMES = ("index", "sinusoidal")
 LENGTH = 50
 BUDGET = 10.0
 PRICE = 36  # steps of both that a second of one core buys
 LEAST = 150  # steps below which nothing is said
-MARGIN = 0.03  # of the accuracy, for a difference to count: some two standard errors of 1,000 texts
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -54,16 +70,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**columns, "steps": steps, "length": LENGTH, "chance": 0.5}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps, or while one of the two is right at less than 75% of texts of the trained length. Then
-    supported if the index is worse at twice the length by the margin, refuted if it is better by the margin, else open.
-    """
-    if numbers["steps"] < LEAST or min(numbers["trained_length"]) < 0.75:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     index, waves = numbers["twice"]
-    if abs(index - waves) < MARGIN:
-        return "open"
-    return "supported" if index < waves else "refuted"
+    return {"worse at twice": waves - index, "learned": min(numbers["trained_length"])}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

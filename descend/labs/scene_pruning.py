@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from descend.data.toys.arena import RELATIONS, WIDTH, draw_arena
+from descend.labs._evidence import Above, AtLeast, AtMost
 from descend.labs._train import train
 from descend.losses.classification import cross_entropy
 from descend.metrics.ranking import find_auc
@@ -32,9 +33,24 @@ from descend.ops.graph.structure import Graph, Links
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.10",)
+PRINTED = (
+    "From a fully connected graph of segmented entities, predict a score per edge and prune edges below a threshold."
+)
 CLAIM = (
     "A network that scores all pairs of entities of a scene finds the planted edges: AUC of at least 0.95 in new"
     " scenes, above that of their distance, and at the threshold ½ nine of ten edges are left with the right relation."
+)
+PREDICTIONS = (
+    AtLeast("AUC", 0.95, "Of the score over all pairs in new scenes."),
+    Above("lead over nearness", 0, "The AUC less that of nearness."),
+    AtLeast("edges found", 0.9, "True edges left at the threshold ½ with their right relation."),
+    AtMost("ends off", 0, "Pairs missing at the threshold 0, and left at 1."),
+)
+SCOPE = "Generated scenes of a mat, fighters and judges; steps were looked at on seeds 10 and 11."
+RETUNED = (
+    "In a first version of the scenes nearness alone told all edges (AUC 0.9999); coaches were"
+    " added to the scenes, the thresholds stayed."
 )
 TAUGHT, NEW, BATCH, LEAST = 400, 100, 16, 1000
 CONFIG = GCNConfig(WIDTH, 64, len(RELATIONS), depth=2, form="mean", dropout=0.0, ends="joined")
@@ -92,14 +108,19 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps; else supported if every part of the claim holds, or refuted."""
-    if numbers["steps"] < LEAST:
-        return "open"
-    ends = numbers["kept"][0] == numbers["pairs"] and numbers["kept"][-1] == 0
-    found = numbers["found"][numbers["threshold"].index(0.5)]
-    good = numbers["auc"] >= 0.95 and numbers["auc"] > numbers["nearness"] and found >= 0.9
-    return "supported" if ends and good else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {
+        "AUC": numbers["auc"],
+        "lead over nearness": numbers["auc"] - numbers["nearness"],
+        "edges found": numbers["found"][numbers["threshold"].index(0.5)],
+        "ends off": abs(numbers["pairs"] - numbers["kept"][0]) + numbers["kept"][-1],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from descend.data.streams.arrays import generator
 from descend.data.toys.scenes import scenes
+from descend.labs._evidence import Above, AtLeast
 from descend.labs._train import train
 from descend.losses.segmentation import mask_cross_entropy
 from descend.metrics.segmentation import near_boundary
@@ -31,10 +32,20 @@ from descend.models.unet import UNet, UNetConfig
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-A.194", "DLN-A.195", "DLN-A.193", "S940-DLD.184")
+PRINTED = "Skips concatenate maps of equal resolution; a U-Net is not an autoencoder: its bottom alone does not decode."
 CLAIM = (
     "At the edges of objects a U-Net is right more often than its twin without skips, and fails when its skips are"
     " zeroed; every finer map that an FCN adds makes its edges better, even in scenes it has memorized: 8s, 16s, 32s."
 )
+PREDICTIONS = (
+    Above("lead over twin", 0, "Accuracy at edges, U-Net less its twin without skips."),
+    Above("zeroed loses", 0.1, "U-Net less itself with its skips set to 0."),
+    AtLeast("8s over 16s", 0, "FCN-8s less FCN-16s at edges of scenes that both know by heart."),
+    AtLeast("16s over 32s", 0, "FCN-16s less FCN-32s."),
+)
+CONTROLS = (AtLeast("learned", 0.7, "The U-Net's accuracy at edges; 0.5 is a coin."),)
+SCOPE = "Generated scenes of 32×32 and 96×96, networks of width 8."
 SIDE, BATCH, HELD = 32, 8, 64
 WIDTH, DEPTH = 8, 3
 STAGES: tuple[int, ...] = (8, 12, 16, 24, 32)
@@ -106,18 +117,17 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open while the U-Net has not learnt the task; else supported if every part of the claim holds, or refuted."""
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     edge = dict(zip(numbers["network"], numbers["edge"], strict=True))
-    if edge["U-Net"] < 0.7:
-        return "open"
     fine, middle, coarse = (edge[f"FCN-{s}s"] for s in STRIDES)
-    parts = (
-        edge["U-Net"] > edge["encoder-decoder"],
-        edge["zeroed"] < edge["U-Net"] - 0.1,
-        fine >= middle >= coarse,
-    )
-    return "supported" if all(parts) else "refuted"
+    return {
+        "lead over twin": edge["U-Net"] - edge["encoder-decoder"],
+        "zeroed loses": edge["U-Net"] - edge["zeroed"],
+        "8s over 16s": fine - middle,
+        "16s over 32s": middle - coarse,
+        "learned": edge["U-Net"],
+    }
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import Above, AtLeast, Below
 from descend.metrics.probe import probe_accuracy
 from descend.nn.embed_pool import EmbedThenPool
 from descend.seeds import generator
@@ -25,7 +26,19 @@ from descend.seeds import generator
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-A.25",)
+PRINTED = "Embed non-linearly into a higher dimension, then pool regions of it: stable features are kept."
 CLAIM = "Embedding and then pooling gives features that change less when the input moves, and that a line separates."
+PREDICTIONS = (
+    AtLeast("pooled", 0.95, "Accuracy of a linear classifier on pooled features."),
+    Above("lead over pixels", 0.2, "The same less that on pixels."),
+    Below(
+        "change",
+        2 / 3,
+        "What a move by a pixel changes of pooled features, over what it changes of pixels.",
+    ),
+)
+SCOPE = "Bars in images of 12×12, detectors taken from the data."
 SIDE, LONG, DETECTORS, SIZE, NOISE, LEAST = 12, 5, 24, 5, 0.1, 400
 BUDGET = 2.0
 PRICE = 1000  # images that a second of one core buys
@@ -70,15 +83,16 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open with too few images. Supported if a linear classifier reads the pooled features to at least 95% and at least
-    20 points better than pixels, and a move changes them at most two thirds as much; else refuted.
-    """
-    if numbers["images"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     pixels, _, pooled = numbers["accuracy"]
-    good = pooled >= 0.95 and pooled > pixels + 0.2 and numbers["change"][2] < numbers["change"][0] * 2 / 3
-    return "supported" if good else "refuted"
+    change = numbers["change"]
+    return {"pooled": pooled, "lead over pixels": pooled - pixels, "change": change[2] / change[0]}
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["images"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -25,6 +25,7 @@ from descend.engine.distributed import World
 from descend.engine.loop import Loop
 from descend.engine.parts import Parts
 from descend.engine.training import Training
+from descend.labs._evidence import Above, AtLeast
 from descend.models.contrastive_encoder import ContrastiveEncoder, ContrastiveEncoderConfig
 from descend.ops.mining import mine_all
 from descend.optim.rules import AdamW
@@ -34,7 +35,20 @@ from descend.tasks.joint_embedding import TemporalSiamese
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.114",)
+PRINTED = "Temporal proximity is the positive signal: frames close in time are positives, distant ones negatives."
 CLAIM = "Trained on frames that are close in time, the distance of embeddings grows with the time between two frames."
+PREDICTIONS = (
+    AtLeast(
+        "grows",
+        0.9,
+        "Rank correlation of the time between frames and the distance of embeddings.",
+    ),
+    Above("nearer to a line", 0, "Linear correlation less that of pixels."),
+    AtLeast("far over near", 3, "Distance at the longest gap over that of neighbours."),
+    Above("positives alike", 0.3, "Mean cosine of positives less that of negatives."),
+)
+SCOPE = "Films of a bright spot, 24 frames of 16×16, embeddings on a sphere of three dimensions."
 FRAMES, SIDE, WINDOW, MARGIN, BATCH = 24, 16, 8, 0.0, 64
 CONFIG = ContrastiveEncoderConfig(image=(1, SIDE, SIDE), width=8, hidden=32, outputs=3)
 BUDGET = 12.0
@@ -98,16 +112,19 @@ def embed(model: ContrastiveEncoder, films: Tensor) -> Tensor:
     return found
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if the rank correlation of gap and distance is at least 0.9, distances are
-    nearer to a line than those of pixels, frames at the longest gap are at least three times as far apart as
-    neighbours, and positives are more alike than negatives.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
-    grows = numbers["growth"][2] >= 0.9 and numbers["line"][2] > numbers["line"][0]
-    grows = grows and numbers["far"][2] >= 3 * numbers["near"][2]
-    return "supported" if grows and numbers["positive"] > numbers["negative"] + 0.3 else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    return {
+        "grows": numbers["growth"][2],
+        "nearer to a line": numbers["line"][2] - numbers["line"][0],
+        "far over near": numbers["far"][2] / numbers["near"][2],
+        "positives alike": numbers["positive"] - numbers["negative"],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

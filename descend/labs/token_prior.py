@@ -21,6 +21,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from descend.data.images.digits import load_digits_split
+from descend.labs._evidence import Above, AtLeast
 from descend.labs._token_stages import train_stages
 from descend.losses.quantization import usage
 from descend.metrics.latent_space import nearest_distance
@@ -32,7 +33,24 @@ from descend.tasks.visual_tokens import VisualTokens
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.71",)
+PRINTED = "A VQ-VAE's discrete tokens are combined with autoregressive transformers (no number)."
 CLAIM = "Images of tokens drawn by an autoregressive prior are nearer to real ones than images of independent tokens."
+PREDICTIONS = (
+    Above(
+        "nearer than alone",
+        0,
+        "Distance from real images of tokens drawn one by one, less that of the prior's.",
+    ),
+    Above(
+        "nearer than any",
+        0,
+        "Distance of tokens of equal probability, less that of tokens drawn one by one.",
+    ),
+    Above("bits saved", 0, "Bits a token by frequencies less those by the transformer."),
+    AtLeast("in use", 8, "Perplexity of the tokens: at least a quarter of the codebook."),
+)
+SCOPE = "8×8 digits, 16 tokens of 32, a transformer of width 48."
 CONFIG = DalleConfig(VQVAEConfig((1, 8, 8), 16, 1, 1, 32, 6), words=1, caption=1, width=48, depth=2, heads=4, top_k=32)
 DRAWN, LEAST = 200, 300
 BUDGET = 6.0
@@ -69,16 +87,20 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     }
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open after too few steps. Supported if images of the prior are nearer to real ones than those of frequencies, and
-    these nearer than those of any tokens, the transformer needs fewer bits than frequencies, and at least a quarter of
-    the codebook is in use; else refuted.
-    """
-    if numbers["steps"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     prior, alone, any_token = numbers["distance"]
-    good = prior < alone < any_token and numbers["bits"][0] < numbers["bits"][1] and numbers["in_use"] >= 8
-    return "supported" if good else "refuted"
+    return {
+        "nearer than alone": alone - prior,
+        "nearer than any": any_token - alone,
+        "bits saved": numbers["bits"][1] - numbers["bits"][0],
+        "in use": numbers["in_use"],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["steps"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

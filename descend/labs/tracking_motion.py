@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from descend.data.toys.moving_boxes import MovingBoxes, move_boxes, see_boxes
+from descend.labs._evidence import Above, AtLeast
 from descend.metrics.tracking.sequence import Trajectories
 from descend.metrics.tracking.summary import score_tracks
 from descend.ops.tracking.motion import ConstantVelocity, Still
@@ -26,7 +27,19 @@ from descend.ops.tracking.tracker import Tracker, Tracking
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("MF-C.101",)
+PRINTED = "Detections are assigned to the tracks of the frame before by −IoU + λ d (λ, gating and ageing not given)."
 CLAIM = "A constant velocity carries identities through missed frames better than a box that stays where it was."
+PREDICTIONS = (
+    Above(
+        "lead of velocity",
+        0,
+        "IDF1 with a velocity less that without, the least share missed counts.",
+    ),
+    AtLeast("MOTA", 0.93, "With a velocity, 5% of the boxes missed."),
+    AtLeast("IDF1", 0.95, "The same."),
+)
+SCOPE = "Six boxes in generated videos of 150 frames."
 MISSED = (0.05, 0.2, 0.4)
 MOTIONS: dict[str, ConstantVelocity | Still] = {"velocity": ConstantVelocity(), "still": Still()}
 MOTA, IDF1 = 0.93, 0.95
@@ -63,14 +76,19 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return found
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Supported if the velocity has the better IDF1 at every share, and meets both bars at the first."""
-    if numbers["videos"] < LEAST:
-        return "open"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     pairs = zip(numbers["velocity_idf1"], numbers["still_idf1"], strict=True)
-    better = all(a > b for a, b in pairs)
-    meets = numbers["velocity_mota"][0] >= MOTA and numbers["velocity_idf1"][0] >= IDF1
-    return "supported" if better and meets else "refuted"
+    return {
+        "lead of velocity": min(a - b for a, b in pairs),
+        "MOTA": numbers["velocity_mota"][0],
+        "IDF1": numbers["velocity_idf1"][0],
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["videos"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from descend.labs._evidence import AtMost, Below
 from descend.models.gin import GINConfig, GINForGraphs
 from descend.nn.graph.isomorphism import IsomorphismLayer
 from descend.ops.graph.aggregate import max_neighbours, mean_neighbours, sum_groups, sum_neighbours
@@ -33,9 +34,24 @@ from descend.ops.graph.weisfeiler_lehman import classify_graphs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("DLN-C.35", "DLN-C.34")
+PRINTED = (
+    "The sum is injective on multisets, mean and max are not; GIN separates every pair that the WL test separates."
+)
 CLAIM = (
     "With random weights a graph isomorphism network separates exactly those pairs of graphs that the Weisfeiler-Lehman"
     " test calls different; with the mean or the maximum in the place of the sum it separates fewer."
+)
+PREDICTIONS = (
+    AtMost("pairs unlike WL", 0, "Pairs on which the sum and the test disagree."),
+    Below("same graphs differ", 1e-9, "The largest difference of two orders of one graph."),
+    Below("mean separates", 1, "Pairs that the mean separates as a share of the sum's."),
+    Below("max separates", 1, "The same for the maximum."),
+)
+SCOPE = "All 1,252 graphs of up to seven nodes, random weights in float64."
+RETUNED = (
+    "Without norms over all nodes 1 or 2 of the 783,100 pairs were missed with about half of the"
+    " seeds 10 to 17: the network is in training mode since."
 )
 CONFIG = GINConfig(inputs=1, width=32, outputs=16, depth=6, dropout=0.0)
 APART = 1e-9  # of the longest vector
@@ -101,13 +117,20 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     return {**found, "graphs": count, "pairs": len(different), "wl": int(different.sum()), "off": own}
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Open below 208 graphs; supported if the sum agrees with WL on every pair and mean and max separate fewer."""
-    if numbers["graphs"] < LEAST:
-        return "open"
-    (total, mean, most), agree = numbers["separated"], numbers["as_wl"][0] == numbers["pairs"]
-    same = numbers["off"] < 1e-9
-    return "supported" if same and agree and mean < total and most < total else "refuted"
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
+    total, mean, most = numbers["separated"]
+    return {
+        "pairs unlike WL": numbers["pairs"] - numbers["as_wl"][0],
+        "same graphs differ": numbers["off"],
+        "mean separates": mean / total,
+        "max separates": most / total,
+    }
+
+
+def needs(numbers: dict[str, Any]) -> float:
+    """Seconds that a verdict takes, where the budget was too small for one."""
+    return BUDGET if numbers["graphs"] < LEAST else 0.0
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from descend.data.toys.toy_language import AMBIGUOUS, SENSE_WORDS, two_senses
 from descend.engine.minimise import minimise
+from descend.labs._evidence import Above, AtLeast, AtMost
 from descend.losses.language import causal_lm_loss
 from descend.models.gpt2 import GPT2, GPT2Config
 from descend.ops.math.vectors import unit
@@ -25,10 +26,19 @@ from descend.optim.rules import Adam
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ENTRIES = ("VOM-A.79", "S940-DLD.201")
+PRINTED = 'Lookup vectors are static, one for "bank"; after attention layers the vector depends on the neighbours.'
 CLAIM = (
     "A lookup gives an ambiguous word one vector in every sentence; after attention its vector depends on the"
     " sentence, reveals the sense, and lies nearer to the words of that sense."
 )
+PREDICTIONS = (
+    AtMost("static difference", 0, "Of the looked-up vectors in two sentences: exactly 0."),
+    Above("contextual difference", 0, "Of the vectors after the blocks."),
+    Above("own sense", 0, "Cosine with the words of its own sense less that with the other's."),
+)
+CONTROLS = (AtLeast("probe", 0.9, "How well the sense is read: below it more training may help."),)
+SCOPE = "Generated sentences of six words, a GPT-2 of width 32."
 MODEL = GPT2Config(vocab=len(SENSE_WORDS), context=6, width=32, depth=2, heads=4, dropout=0.0)
 BATCH, RATE = 64, 3e-3
 BUDGET = 6.0
@@ -92,15 +102,15 @@ def encode(model: GPT2, tokens: Tensor) -> Tensor:
     return model.ln_f(x)
 
 
-def verdict(numbers: dict[str, Any]) -> str:
-    """Refuted if the static difference is not exactly 0 or the contextual one is; open if the probe is below 90%, which
-    more training may cure; refuted if the vector is not nearer to its own sense; else supported."""
+def effects(numbers: dict[str, Any]) -> dict[str, float]:
+    """Of one seed, by the names of the predictions."""
     after = numbers["after"]
-    if after["static_difference"] != 0 or after["contextual_difference"] == 0:
-        return "refuted"
-    if after["probe"] < 0.9:
-        return "open"
-    return "supported" if after["own_sense"] > 0 else "refuted"
+    return {
+        "static difference": after["static_difference"],
+        "contextual difference": after["contextual_difference"],
+        "own sense": after["own_sense"],
+        "probe": after["probe"],
+    }
 
 
 def figure(numbers: dict[str, Any]) -> Figure:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
 import torch
 
 from descend.kinds.layerwise import start_autoencoder, start_encoder, train_layerwise
-from descend.labs.greedy_layerwise import figure, measure, verdict
+from descend.labs import greedy_layerwise
+from descend.labs._evidence import judge_seed
+from descend.labs.greedy_layerwise import figure, measure
 from descend.losses.reconstruction import half_squared_error
 from descend.models.autoencoder import Autoencoder, AutoencoderConfig
 from descend.models.mlp import MLP, MLPConfig
 from tests.close import close
+
+verdict = partial(judge_seed, greedy_layerwise)
 
 SLUG = "greedy-layerwise-training"
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.head_specialization import ROLES, figure, match_roles, measure, texts, verdict
+from descend.labs import head_specialization
+from descend.labs._evidence import judge_seed
+from descend.labs.head_specialization import ROLES, figure, match_roles, measure, texts
+
+verdict = partial(judge_seed, head_specialization)
 
 SLUG = "attention-head-and-layer-probes"
 

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import induction_heads
+from descend.labs._evidence import judge_seed
 from descend.labs.induction_heads import (
     LENGTH,
     PERIODS,
@@ -17,8 +20,9 @@ from descend.labs.induction_heads import (
     mark_repeats,
     measure,
     texts,
-    verdict,
 )
+
+verdict = partial(judge_seed, induction_heads)
 
 SLUG = "induction-heads"
 

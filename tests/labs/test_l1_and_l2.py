@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from descend.classic.ridge import ridge
-from descend.labs.l1_and_l2 import DESIGNS, FEATURES, LAMBDAS, METHODS, figure, fits, measure, truth, verdict
+from descend.labs import l1_and_l2
+from descend.labs._evidence import judge_seed
+from descend.labs.l1_and_l2 import DESIGNS, FEATURES, LAMBDAS, METHODS, figure, fits, measure, truth
 from tests.close import close
+
+verdict = partial(judge_seed, l1_and_l2)
 
 pytestmark = pytest.mark.system("regularized-erm")
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.l1_restoration import figure, measure, psnr, sharpness, verdict
+from descend.labs import l1_restoration
+from descend.labs._evidence import judge_seed
+from descend.labs.l1_restoration import figure, measure, psnr, sharpness
 from tests.close import close
+
+verdict = partial(judge_seed, l1_restoration)
 
 SLUG = "l1-loss"
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import language_applications
+from descend.labs._evidence import judge_seed
 from descend.labs.language_applications import (
     BAD,
     DATES,
@@ -19,8 +22,9 @@ from descend.labs.language_applications import (
     figure,
     measure,
     text,
-    verdict,
 )
+
+verdict = partial(judge_seed, language_applications)
 
 SLUG = "language-model-applications"
 FINE: dict[str, Any] = {"steps": 300, "use": USES, "accuracy": [0.9] * 5, "trivial": [0.5, 0.5, 0.3, 0.3, 0.3]}

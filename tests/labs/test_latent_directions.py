@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from descend.labs.latent_directions import draw_images, figure, find_spot, measure, read_bar, verdict
+from descend.labs import latent_directions
+from descend.labs._evidence import judge_seed
+from descend.labs.latent_directions import draw_images, figure, find_spot, measure, read_bar
 from descend.seeds import generator
+
+verdict = partial(judge_seed, latent_directions)
 
 SLUG = "latent-traversals"
 

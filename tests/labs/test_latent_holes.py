@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.latent_holes import figure, measure, verdict
+from descend.labs import latent_holes
+from descend.labs._evidence import judge_seed
+from descend.labs.latent_holes import figure, measure
+
+verdict = partial(judge_seed, latent_holes)
 
 SLUG = "irregular-latent-space"
 GOOD = {"model": ["autoencoder", "without KL", "VAE"], "distance": [3.0, 1.6, 1.3], "coverage": [0.9, 0.01, 0.5],

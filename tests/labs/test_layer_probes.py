@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from descend.labs.layer_probes import earliest, figure, measure, verdict
+from descend.labs import layer_probes
+from descend.labs._evidence import judge_seed
+from descend.labs.layer_probes import earliest, figure, measure
+
+verdict = partial(judge_seed, layer_probes)
 
 SLUG = "attention-head-and-layer-probes"
 GOOD = {"steps": 300, "layer": [0, 1, 2], "token": [1.0, 1.0, 1.0], "local": [0.06, 0.7, 0.4],

@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
+from descend.labs import learning_rate_limit
 from descend.labs import learning_rate_limit as lab
-from descend.labs.learning_rate_limit import CLAIM, figure, measure, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.learning_rate_limit import CLAIM, figure, measure
 from tests.close import close
+
+verdict = partial(judge_seed, learning_rate_limit)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.likelihood_trap import SAMPLERS, figure, measure, verdict
+from descend.labs import likelihood_trap
+from descend.labs._evidence import judge_seed
+from descend.labs.likelihood_trap import SAMPLERS, figure, measure
+
+verdict = partial(judge_seed, likelihood_trap)
 
 SLUG = "likelihood-trap"
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.long_distance import DISTANCES, draw, figure, measure, verdict
+from descend.labs import long_distance
+from descend.labs._evidence import judge_seed
+from descend.labs.long_distance import DISTANCES, draw, figure, measure
+
+verdict = partial(judge_seed, long_distance)
 
 pytestmark = [
     pytest.mark.system("sequence-property-probes"),

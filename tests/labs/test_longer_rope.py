@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.longer_rope import FACTOR, HEADS, LONG, RULES, TRAINED, WIDTH, figure, verdict, with_rule
+from descend.labs import longer_rope
+from descend.labs._evidence import judge_seed
+from descend.labs.longer_rope import FACTOR, HEADS, LONG, RULES, TRAINED, WIDTH, figure, with_rule
 from descend.models.llama import Llama, LlamaConfig
 from tests.close import close
+
+verdict = partial(judge_seed, longer_rope)
 
 SLUG = "rope-scaling"
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from descend.labs.manifold_dimension import figure, measure, verdict
+from descend.labs import manifold_dimension
+from descend.labs._evidence import judge_seed
+from descend.labs.manifold_dimension import figure, measure
+
+verdict = partial(judge_seed, manifold_dimension)
 
 SLUG = "manifold-hypothesis"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.mined_negatives import MINERS, figure, measure, verdict
+from descend.labs import mined_negatives
+from descend.labs._evidence import judge_seed
+from descend.labs.mined_negatives import MINERS, figure, measure
+
+verdict = partial(judge_seed, mined_negatives)
 
 
 def good() -> dict[str, Any]:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import next_sentence_ablation
+from descend.labs._evidence import judge_seed
 from descend.labs.next_sentence_ablation import (
     CLS,
     FIRST,
@@ -18,8 +21,9 @@ from descend.labs.next_sentence_ablation import (
     join,
     measure,
     pretrain,
-    verdict,
 )
+
+verdict = partial(judge_seed, next_sentence_ablation)
 
 SLUG = "roberta"
 EQUAL: dict[str, Any] = {

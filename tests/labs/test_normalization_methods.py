@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import normalization_methods
+from descend.labs._evidence import judge_seed
 from descend.labs.normalization_methods import (
     BATCH,
     CHUNKS,
@@ -18,8 +21,9 @@ from descend.labs.normalization_methods import (
     figure,
     measure,
     sequences,
-    verdict,
 )
+
+verdict = partial(judge_seed, normalization_methods)
 
 SLUG = "normalization-comparison"
 

@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from descend.labs import optimizer_race
 from descend.labs import optimizer_race as lab
-from descend.labs.optimizer_race import CLAIM, RACERS, figure, measure, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.optimizer_race import CLAIM, RACERS, figure, measure
+
+verdict = partial(judge_seed, optimizer_race)
 
 SOME = ("gradient descent", "heavy ball", "Nesterov", "window of 4", "RMSProp", "Lion", "Polak-Ribière", "L-BFGS")
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.position_encodings import ENCODINGS, LENGTH, WANTED, A, B, accuracies, figure, measure, texts, verdict
+from descend.labs import position_encodings
+from descend.labs._evidence import judge_seed
+from descend.labs.position_encodings import ENCODINGS, LENGTH, WANTED, A, B, accuracies, figure, measure, texts
+
+verdict = partial(judge_seed, position_encodings)
 
 SLUG = "position-encoding-labs"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from descend.labs import position_grid
-from descend.labs.position_grid import ROWS, difference, figure, measure, pairs, share_of_shuffles, verdict
+from descend.labs._evidence import judge_seed
+from descend.labs.position_grid import ROWS, difference, figure, measure, pairs, share_of_shuffles
+
+verdict = partial(judge_seed, position_grid)
 
 
 def test_pairs_of_the_grid() -> None:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from descend.labs.position_residuals import figure, likeness, measure, verdict
+from descend.labs import position_residuals
+from descend.labs._evidence import judge_seed
+from descend.labs.position_residuals import figure, likeness, measure
+
+verdict = partial(judge_seed, position_residuals)
 
 SLUG = "position-encoding-labs"
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import pretraining_families
+from descend.labs._evidence import judge_seed
 from descend.labs.pretraining_families import (
     FAMILIES,
     HIDDEN,
@@ -25,9 +28,10 @@ from descend.labs.pretraining_families import (
     objective,
     pairs_seen,
     texts,
-    verdict,
 )
 from tests.close import close
+
+verdict = partial(judge_seed, pretraining_families)
 
 SLUG = "pretraining-family-comparison"
 

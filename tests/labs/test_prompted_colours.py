@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from descend.labs.prompted_colours import draw_squares, figure, measure, read_colours, verdict
+from descend.labs import prompted_colours
+from descend.labs._evidence import judge_seed
+from descend.labs.prompted_colours import draw_squares, figure, measure, read_colours
 from descend.seeds import generator
+
+verdict = partial(judge_seed, prompted_colours)
 
 
 @pytest.mark.system("text-to-image-pipeline")

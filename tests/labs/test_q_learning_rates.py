@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.q_learning_rates import CLAIM, MARKS, figure, measure, verdict
+from descend.labs import q_learning_rates
+from descend.labs._evidence import judge_seed
+from descend.labs.q_learning_rates import CLAIM, MARKS, figure, measure
+
+verdict = partial(judge_seed, q_learning_rates)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.raw_index import NAMES, figure, measure, verdict
+from descend.labs import raw_index
+from descend.labs._evidence import judge_seed
+from descend.labs.raw_index import NAMES, figure, measure
+
+verdict = partial(judge_seed, raw_index)
 
 
 def good() -> dict[str, Any]:

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from descend.labs.residual_and_ode import LAYERS, SHOWN, figure, measure, verdict
+from descend.labs import residual_and_ode
+from descend.labs._evidence import judge_seed
+from descend.labs.residual_and_ode import LAYERS, SHOWN, figure, measure
+
+verdict = partial(judge_seed, residual_and_ode)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from descend.labs.residual_paths import (
-    BLOCKS,
-    PLAIN,
-    WIDTH,
-    Tower,
-    figure,
-    layer,
-    lesions,
-    measure,
-    measure_terms,
-    verdict,
-)
+from descend.labs import residual_paths
+from descend.labs._evidence import judge_seed
+from descend.labs.residual_paths import BLOCKS, PLAIN, WIDTH, Tower, figure, layer, lesions, measure, measure_terms
 from descend.nn.convolution.residual import Residual
 from tests.close import close
+
+verdict = partial(judge_seed, residual_paths)
 
 SLUG = "residual-stack-analysis"
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.rotation_invariance import ANGLES, NETWORKS, figure, measure, network, verdict
+from descend.labs import rotation_invariance
+from descend.labs._evidence import judge_seed
+from descend.labs.rotation_invariance import ANGLES, NETWORKS, figure, measure, network
 from descend.metrics.equivariance import invariance_error, turn_quarters
+
+verdict = partial(judge_seed, rotation_invariance)
 
 FOUND: dict[str, Any] = {
     "degrees": list(ANGLES),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import sequence_architectures
+from descend.labs._evidence import judge_seed
 from descend.labs.sequence_architectures import (
     CLAIM,
     DISTANCES,
@@ -21,9 +24,10 @@ from descend.labs.sequence_architectures import (
     growth,
     kept_numbers,
     measure,
-    verdict,
 )
 from tests.close import close
+
+verdict = partial(judge_seed, sequence_architectures)
 
 SLUG = "sequence-architecture-comparison"
 

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.signal_propagation import DEPTH, KINDS, figure, measure, propagate, unit_spread, verdict
+from descend.labs import signal_propagation
+from descend.labs._evidence import judge_seed
+from descend.labs.signal_propagation import DEPTH, KINDS, figure, measure, propagate, unit_spread
 from descend.nn.init import normal_
 from tests.close import close
+
+verdict = partial(judge_seed, signal_propagation)
 
 SLUG = "signal-propagation-lab"
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.skip_connections import figure, measure, verdict
+from descend.labs import skip_connections
+from descend.labs._evidence import judge_seed
+from descend.labs.skip_connections import figure, measure
+
+verdict = partial(judge_seed, skip_connections)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import sparse_information
+from descend.labs._evidence import judge_seed
 from descend.labs.sparse_information import (
     CLAIM,
     DEPTH,
@@ -19,8 +22,9 @@ from descend.labs.sparse_information import (
     figure,
     measure,
     texts,
-    verdict,
 )
+
+verdict = partial(judge_seed, sparse_information)
 
 SLUG = "longformer"
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from descend.labs.stable_features import draw_bars, figure, measure, verdict
+from descend.labs import stable_features
+from descend.labs._evidence import judge_seed
+from descend.labs.stable_features import draw_bars, figure, measure
 from descend.nn.embed_pool import EmbedThenPool
 from descend.seeds import generator
 from tests.close import close
+
+verdict = partial(judge_seed, stable_features)
 
 SLUG = "embed-then-pool"
 

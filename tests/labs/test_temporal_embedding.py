@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from descend.labs.temporal_embedding import by_gap, figure, line_correlation, measure, rank_correlation, verdict
+from descend.labs import temporal_embedding
+from descend.labs._evidence import judge_seed
+from descend.labs.temporal_embedding import by_gap, figure, line_correlation, measure, rank_correlation
+
+verdict = partial(judge_seed, temporal_embedding)
 
 
 def good() -> dict[str, Any]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from descend.labs.token_prior import figure, measure, verdict
+from descend.labs import token_prior
+from descend.labs._evidence import judge_seed
+from descend.labs.token_prior import figure, measure
+
+verdict = partial(judge_seed, token_prior)
 
 
 @pytest.mark.system("vq-vae")

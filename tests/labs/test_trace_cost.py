@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.trace_cost import SIZES, figure, measure, verdict
+from descend.labs import trace_cost
+from descend.labs._evidence import judge_seed
+from descend.labs.trace_cost import SIZES, figure, measure
+
+verdict = partial(judge_seed, trace_cost)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.tracking_motion import MISSED, figure, measure, verdict
+from descend.labs import tracking_motion
+from descend.labs._evidence import judge_seed
+from descend.labs.tracking_motion import MISSED, figure, measure
+
+verdict = partial(judge_seed, tracking_motion)
 
 GOOD: dict[str, Any] = {
     "videos": 5,

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from descend.labs.transfer import figure, measure, verdict
+from descend.labs import transfer
+from descend.labs._evidence import judge_seed
+from descend.labs.transfer import figure, measure
+
+verdict = partial(judge_seed, transfer)
 
 GOOD = {
     "steps": 300, "tested": 600, "labels": [1, 2, 5, 10], "chance": 1 / 24, "source": 0.98,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 
-from descend.labs.vanishing_in_time import STEPS, figure, measure, verdict
+from descend.labs import vanishing_in_time
+from descend.labs._evidence import judge_seed
+from descend.labs.vanishing_in_time import STEPS, figure, measure
+
+verdict = partial(judge_seed, vanishing_in_time)
 
 pytestmark = [pytest.mark.system("vanishing-exploding-in-time"), pytest.mark.system("lstm-gradient-highway")]
 

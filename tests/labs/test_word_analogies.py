@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from descend.labs.word_analogies import figure, measure, verdict
+from descend.labs import word_analogies
+from descend.labs._evidence import judge_seed
+from descend.labs.word_analogies import figure, measure
+
+verdict = partial(judge_seed, word_analogies)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ import torch
 
 from descend.data.toys.toy_language import two_senses
 from descend.engine.minimise import minimise
-from descend.labs.word_senses import BATCH, HELD, MODEL, PLACE, RATE, figure, measure, verdict
+from descend.labs import word_senses
+from descend.labs._evidence import judge_seed
+from descend.labs.word_senses import BATCH, HELD, MODEL, PLACE, RATE, figure, measure
 from descend.losses.language import causal_lm_loss
 from descend.models.gpt2 import GPT2
 from descend.nn.attention.maps import attention_maps
 from descend.optim.rules import Adam
+
+verdict = partial(judge_seed, word_senses)
 
 SLUG = "static-versus-contextual"
 

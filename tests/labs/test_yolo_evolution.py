@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from descend.labs import yolo_evolution
+from descend.labs._evidence import judge_seed
 from descend.labs.yolo_evolution import (
     BATCH,
     SMALL,
@@ -18,10 +21,11 @@ from descend.labs.yolo_evolution import (
     formulations,
     learn_two_labels,
     measure,
-    verdict,
 )
 from descend.ops.boxes import area
 from tests.close import close
+
+verdict = partial(judge_seed, yolo_evolution)
 
 SLUG = "yolo-evolution"
 pytestmark = pytest.mark.system(SLUG)
