@@ -118,10 +118,7 @@ def effects(numbers: dict[str, Any]) -> dict[str, float]:
     counts = [(maf["density_passes"], ones), (maf["sampling_passes"], sizes)]
     counts += [(iaf["density_passes"], sizes), (iaf["sampling_passes"], ones)]
     counts += [(coupling["density_passes"], ones), (coupling["sampling_passes"], ones)]
-    slow = (
-        maf["sampling_seconds"][-1] / maf["density_seconds"][-1],
-        iaf["density_seconds"][-1] / iaf["sampling_seconds"][-1],
-    )
+    slow = [(maf["sampling_seconds"], maf["density_seconds"]), (iaf["density_seconds"], iaf["sampling_seconds"])]
     return {
         "passes off": sum(abs(a - b) for found, right in counts for a, b in zip(found, right, strict=True)),
         "slow over fast": min(a[-1] / b[-1] for a, b in slow),

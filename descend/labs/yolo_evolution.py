@@ -17,6 +17,7 @@ Systems: yolo-evolution
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
