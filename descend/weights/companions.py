@@ -13,7 +13,7 @@ from descend.files import read_bytes
 from descend.weights.checkpoints import CHECKSUMS, list_folder
 
 SUFFIXES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".merges", ".md")
-OWN = ("config.json", "state.json", CHECKSUMS)  # written anew, or part of a run
+OWN = ("config.json", "state.json", "stages.json", CHECKSUMS)  # written anew, or part of a run
 NAMELESS = ("LICENSE", "NOTICE")
 LARGEST = 2**26  # bytes; the largest tokenizers have half of it
 
@@ -22,7 +22,8 @@ def read_companions(folder: Path) -> dict[str, bytes]:
     """The files of a folder that are neither weights nor the state of a run, by name; of a folder in it (the pooling of
     a sentence encoder) the config."""
     there = list_folder(folder)
-    nested = [path / "config.json" for path in there if path.is_dir() and not path.name.startswith(".")]
+    folders = [path for path in there if path.is_dir() and not path.name.startswith(".")]
+    nested = [path / "config.json" for path in folders if not (path / "tokenizer.json").is_file()]  # else a whole model
     found = {path.relative_to(folder).as_posix(): path for path in sorted([*there, *nested]) if path.is_file()}
     return {
         name: read_bytes(path, LARGEST)

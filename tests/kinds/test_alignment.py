@@ -108,7 +108,8 @@ def test_one_table_holds_the_scores_of_all_stages(runs: Path) -> None:
     [valid] = [line["valid"] for line in lines if "valid" in line]
     assert set(valid) == {
         "pretrain_loss", "instruct_loss", "instruct_token_loss", "instruct_exact",
-        "reward_loss", "reward_accuracy", "reward_margin", "reward", "kl", "objective", "entropy", "length", "gain", "quality",
+        "reward_loss", "reward_accuracy", "reward_margin", "reward", "kl", "objective",
+        "entropy", "length", "gain", "quality",
     }  # fmt: skip
     [told] = [line for line in lines if line["step"] == 8 and "grad_norm" in line]
     assert set(told) >= {"reward", "kl", "entropy", "length", "clip_fraction", "approximate_kl", "loss_policy_value"}
