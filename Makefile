@@ -51,7 +51,7 @@ prove: .venv/dev
 		$(if $(PAIRS),--pairs $(PAIRS)) $(if $(OPINIONS),--opinions $(OPINIONS)) $(if $(CELLS),--cells $(CELLS)) \
 		$(if $(CITATIONS),--citations $(CITATIONS))
 
-UNBREAKABLE := faults kills damage verbs world fuzz_flags fuzz_files flat every_lab
+UNBREAKABLE := faults kills damage verbs world fuzz_flags fuzz_files flat requests every_lab
 
 unbreakable: .venv/dev
 	@failed=; for name in $(UNBREAKABLE); do $(BIN)/python -m proofs.$$name || failed="$$failed $$name"; done; \
