@@ -55,6 +55,7 @@ from tests.tasks import (
     imitation_cases,
     latent_cases,
     ldm_cases,
+    retrieval_cases,
     self_supervised_cases,
     tabular_cases,
 )
@@ -241,6 +242,7 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     **imitation_cases.CASES,
     **latent_cases.CASES,
     **ldm_cases.CASES,
+    **retrieval_cases.CASES,
     "BalancedLanguage": balanced_language,
     "Classify": lambda: classifier(classify.Classify),
     "ClassifyAdversarially": lambda: images(lambda m: adversarial_examples.ClassifyAdversarially(m, 0.1)),
