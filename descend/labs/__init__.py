@@ -1,13 +1,23 @@
 """Labs: one claim of the books a file, measured.
 
-A lab holds `CLAIM`, `BUDGET`, `measure(seed, budget) -> numbers`, `verdict(numbers)` ("supported", "refuted" or "open")
-and `figure(numbers)`. The numbers are ready for JSON: lists of one length are the columns of a table, the rest facts.
+A lab says what it tests before it measures:
+
+    ENTRIES, PRINTED       the entries of the catalogue, and the claim as the book prints it, with its erratum
+    CLAIM, SCOPE           the claim as tested; sizes, data, and what it cannot say
+    PREDICTIONS            named effects with thresholds, and what would refute them (`_evidence.py`)
+    CONTROLS               what has to hold for the measurement to say anything; else the lab is open
+    PRINTED_PREDICTIONS    the form that is printed, where it has an erratum: it gets a verdict of its own
+    RETUNED                what was changed after a first verdict, and why
+
+and then measures: `measure(seed, budget) -> numbers`, `effects(numbers) -> {name: value}`, `needs(numbers)`, which is
+how many seconds a seed takes where the budget was too small for a verdict, and `figure(numbers)`. The numbers are ready
+for JSON: lists of one length are the columns of a table, the rest facts.
 
 A budget is in seconds of one core and buys work at the lab's price (`PRICE`, calibrated once): the numbers depend on
-seed and budget alone, and what was really spent is reported beside them. `BUDGET` is enough for a verdict other than
-"open". The thresholds of a verdict belong to the claim and are stated with it; what was chosen so that the claim can
-show at all (sizes, rates, seeds that were looked at) is said in the lab's own words. A claim counts when seeds 0, 1 and
-2 agree (`proofs/LABS.md`).
+seed and budget alone, and what was really spent is reported beside them. `BUDGET` is enough for a verdict on a seed; a
+measurement that would use more than the given budget is stopped. A claim counts when it was judged over seeds 0, 1
+and 2 (`proofs/LABS.md`). Thresholds belong to the claim; what was chosen so that the claim can show at all (sizes,
+rates, seeds that were looked at) is said in the lab's own words.
 """
 
 from __future__ import annotations

@@ -61,8 +61,6 @@ def judge_finding(found: dict[str, Any]) -> dict[str, Any]:
     if numbers is None:
         nothing = {prediction.effect: None for prediction in list_predictions(lab)}
         return {**found, "effects": nothing, "verdict": "open"}
-    if not hasattr(lab, "PREDICTIONS"):
-        return {**found, "verdict": lab.verdict(numbers)}
     effects, needs = find_effects(lab, numbers), find_needs(lab, numbers)
     said = weigh(lab, [effects], needs, least=1).verdict
     return {**found, "effects": effects, "needs": needs, "verdict": said}
@@ -99,8 +97,6 @@ def describe(lab: Any) -> dict[str, Any]:
 
 def combine(lab: Any, findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The verdict over seeds, and each prediction with what was measured."""
-    if not hasattr(lab, "PREDICTIONS"):
-        return {"verdict": agree([found["verdict"] for found in findings])}
     needs = max(found["needs"] for found in findings)
     found = weigh(lab, [one["effects"] for one in findings], needs)
     return {
@@ -134,13 +130,6 @@ def measure_spread(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
     return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
-
-
-def agree(verdicts: Sequence[str]) -> str:
-    """The verdict over seeds."""
-    if len(set(verdicts)) == 1:
-        return verdicts[0]
-    return "open" if "open" in verdicts else "mixed"
 
 
 def average(values: Sequence[Any], figure: Callable[[list[float]], float]) -> Any:

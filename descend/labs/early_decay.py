@@ -38,11 +38,12 @@ CLAIM = (
     " worse than one that is turned down later."
 )
 PREDICTIONS = (
-    Above("early drop", 4, "How much lower the early cut is soon after it, in standard errors."),
+    Above("early drop", 4, "How much lower the early cut is soon after it, in standard errors.", refuted=-4),
     Above(
         "costs in the end",
         4,
         "How much higher it ends than every later cut, in standard errors, the least.",
+        refuted=-4,
     ),
 )
 SCOPE = (

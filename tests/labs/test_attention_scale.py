@@ -135,10 +135,7 @@ def test_figure_has_three_panels(numbers: dict[str, Any]) -> None:
 
 def test_labs_are_found_by_name() -> None:
     assert "attention-scale" in labs.names()
-    for name in labs.names():
-        lab = labs.open_lab(name)
-        assert labs.claim(name) == lab.CLAIM
-        assert all(callable(getattr(lab, part)) for part in ("measure", "verdict", "figure"))
+    assert labs.claim("attention-scale") == CLAIM
     assert labs.open_lab("attention_scale") is labs.open_lab("attention-scale")
     with pytest.raises(Mistake, match="Did you mean 'attention-scale'"):
         labs.open_lab("atention-scale")
