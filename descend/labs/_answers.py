@@ -32,8 +32,8 @@ from descend.optim.schedules import Cosine
 from descend.tasks.language_policy import LanguagePolicy, ProximalTokens
 from descend.tasks.reward import RankResponses
 
-TOKENS = (".", ",", "and", "good", "clever", "fine", "bad", "dull", "long", "?")
-STOP, COMMA, AND, ASKED = 0, 1, 2, 9
+TOKENS = (".", ",", "and", "good", "clever", "fine", "bad", "dull", "long", "?", "praise it", "blame it", "[MASK]")
+STOP, COMMA, AND, ASKED, ASK_PRAISE, ASK_BLAME, MASK = 0, 1, 2, 9, 10, 11, 12
 PRAISE, BLAME = (3, 4, 5), (6, 7, 8)
 WORDS = (*PRAISE, *BLAME)
 LONGEST, MOST = 8, 4  # tokens of an answer, its end included; words
@@ -68,10 +68,11 @@ def draw_answers(count: int, random: torch.Generator) -> list[list[int]]:
     return [make_answer([WORDS[i] for i in torch.randperm(6, generator=random)[:n]]) for n in sizes.tolist()]
 
 
-def lay_out(answers: Sequence[Sequence[int]]) -> Texts:
+def lay_out(answers: Sequence[Sequence[int]], prompt: int = ASKED) -> Texts:
+    """These answers to a prompt."""
     tokens = torch.zeros(len(answers), LONGEST + 1, dtype=torch.long)
     written = torch.zeros_like(tokens, dtype=torch.bool)
-    tokens[:, 0] = ASKED
+    tokens[:, 0] = prompt
     for i, answer in enumerate(answers):
         tokens[i, 1 : 1 + len(answer)], written[i, 1 : 1 + len(answer)] = torch.tensor(answer), True
     return Texts(tokens, written)
@@ -94,19 +95,19 @@ def speak(steps: int, seed: int) -> GPT2:
     torch.manual_seed(seed)
     model, random = GPT2(CONFIG), torch.Generator().manual_seed(seed)
 
-    def loss() -> Tensor:
-        texts = lay_out(draw_answers(64, random))
-        log_p = response_log_prob(model(texts.tokens[:, :-1]), texts.tokens, texts.written)
-        return -log_p.sum() / texts.written.sum()
-
-    train(model, loss, steps, 5e-3)
+    train(model, lambda: -log_chance(model, lay_out(draw_answers(64, random))), steps, 5e-3)
     return model
 
 
+def log_chance(model: nn.Module, texts: Texts) -> Tensor:
+    """log π of a written token, on average."""
+    return response_log_prob(model(texts.tokens[:, :-1]), texts.tokens, texts.written).sum() / texts.written.sum()
+
+
 @torch.no_grad()
-def write(model: GPT2, count: int, seed: int) -> Texts:
+def write(model: GPT2, count: int, seed: int, prompt: int = ASKED) -> Texts:
     """What a model answers."""
-    found = respond(model.decoder(), [[ASKED]] * count, LONGEST, seed, (STOP,))
+    found = respond(model.decoder(), [[prompt]] * count, LONGEST, seed, (STOP,))
     return Texts(found["tokens"], found["written"])
 
 

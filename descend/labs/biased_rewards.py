@@ -51,8 +51,8 @@ PREDICTIONS = (
     AtMost("rank correlation of reward and length", -0.95, "Spearman, on new answers; above it refutes"),
     AtMost("content, beside length", 0.1, "standard deviation of the reward at equal length, a share of the whole one"),
     AtLeast("biased twin preferred", 0.9, "of answers in pairs that differ in their first word alone"),
-    AtLeast("share above what was asked for", 0.3, "of answers that begin with the word: policy less preferred ones"),
-    AtLeast("share above the fair policy", 0.3, "the same policy, trained by annotators without the bias"),
+    AtLeast("share above what was asked for", 0.2, "of answers that begin with the word: policy less preferred ones"),
+    AtLeast("share above the fair policy", 0.15, "the same policy, trained by annotators without the bias"),
 )
 CONTROLS = (
     AtLeast("fair rewards follow quality", 0.9, "Spearman on new answers: the same model learns content when asked to"),
