@@ -44,6 +44,11 @@ def is_long(value: Any) -> bool:
     return isinstance(value, list) and len(value) > LONGEST
 
 
+def list_seeds(name: str) -> tuple[int, ...]:
+    """Those that a lab asks for (SEEDS), or 0, 1 and 2."""
+    return getattr(labs.open_lab(name), "SEEDS", SEEDS)
+
+
 def stands(entry: dict[str, Any], name: str) -> bool:
     """Whether what is recorded is of this lab as it is now."""
     return bool(entry) and entry["source"] == mark_source(name) and entry["budget"] == labs.open_lab(name).BUDGET
@@ -52,7 +57,7 @@ def stands(entry: dict[str, Any], name: str) -> bool:
 def record_lab(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     """The entry with one more seed measured, and the verdict over all that there are."""
     old = entry if stands(entry, name) else {"findings": []}
-    seed = next(seed for seed in SEEDS if seed not in [found["seed"] for found in old["findings"]])
+    seed = next(seed for seed in list_seeds(name) if seed not in [found["seed"] for found in old["findings"]])
     found = examine(name, seed)
     Store().write(found)
     kept = shorten({key: found[key] for key in ("seed", "seconds", "numbers", "verdict", "effects") if key in found})
@@ -67,7 +72,7 @@ def judge_entry(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     told = ("claim", "verdict", "printed_verdict", "predictions", "controls", "printed_predictions", "mean", "spread")
     said = {key: shorten(whole[key]) for key in told if whole.get(key)}
     kept = [{key: part for key, part in found.items() if key != "needs"} for found in findings]
-    verdict = whole["verdict"] if len(findings) == len(SEEDS) else "incomplete"
+    verdict = whole["verdict"] if len(findings) == len(list_seeds(name)) else "incomplete"
     place = {key: entry[key] for key in ("budget", "source", "date", "machine") if key in entry}
     return {**place, **said, "findings": kept, "verdict": verdict}
 
@@ -144,7 +149,7 @@ def run(names: list[str], folder: Path, again: bool = False) -> dict[str, Any]:
     record = judge_all(names, folder)
     for name in names:
         entry = {} if again else record.get(name, {})
-        while not stands(entry, name) or len(entry["findings"]) < len(SEEDS):
+        while not stands(entry, name) or len(entry["findings"]) < len(list_seeds(name)):
             entry = record_lab(name, entry)
             record = update(folder, {name: entry})
             last = entry["findings"][-1]
