@@ -7,6 +7,8 @@ import socket
 
 from descend.errors import Mistake
 
+BACKLOG = 2048  # connections that may wait to be taken
+
 
 def open_port(host: str, port: int) -> socket.socket:
     """A socket that listens there, or a mistake that says why not."""
@@ -17,6 +19,7 @@ def open_port(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen(BACKLOG)  # from now on nobody else can have it
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:

@@ -20,7 +20,6 @@ import uvicorn
 from descend.errors import Mistake
 from descend.server.app import Service
 from descend.server.gate import is_loopback
-from descend.server.port import open_port
 from descend.server.served import Limits, describe, open_all
 
 GRACE = 120.0  # seconds that those inside have at the end
@@ -82,11 +81,10 @@ def open_service(runs: Sequence[str], checkpoint: str | int, limits: Limits, hos
     return Service(open_all(runs, checkpoint, limits), limits, host, key)
 
 
-def run_server(service: Service, host: str, port: int, note: Callable[[str], Any] = print) -> None:
-    """Serve until a signal ends it."""
-    listening = open_port(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}"
+def run_server(service: Service, listening: socket.socket, note: Callable[[str], Any] = print) -> None:
+    """Serve at an open port until a signal ends it."""
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def ready() -> None:
         for one in service.served.values():

@@ -75,7 +75,13 @@ class TextModel:
         self.name, self.writer = name, writer
         decoder = writer.trained.model.decoder()
         self.context = min(decoder.context, context or LONGEST)
-        self.batcher = Batcher(decoder, rows, self.context, queue, self.deliver)
+        try:
+            self.batcher = Batcher(decoder, rows, self.context, queue, self.deliver)
+        except (MemoryError, RuntimeError) as error:  # torch's allocator says it as a RuntimeError
+            if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
+                raise
+            room = f"--rows {rows}: there is no memory for so many texts of {self.context:,} tokens"
+            raise Mistake(f"{room}; give fewer, or a smaller --context") from None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.one_at_a_time = threading.Lock()  # a tokenizer is told by its state what to do with special tokens
         tokenizer = writer.tokenizer

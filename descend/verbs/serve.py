@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 from descend.errors import Mistake
 from descend.own_code import use_code
@@ -36,18 +37,21 @@ def serve(
         check: open the runs, say what each offers, and end.
     """
     try:
+        from descend.server.port import open_port
         from descend.server.served import Limits, describe
-        from descend.server.server import open_service, run_server
+        from descend.server.server import check_safe, open_service, run_server
     except ModuleNotFoundError as error:
         if error.name in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise Mistake(MISSING) from None
         raise
     key = api_key or os.environ.get(KEY, "")
-    service = open_service(runs, checkpoint, Limits(rows, queue, context), host, key)
-    if check:
-        print("\n".join(describe(one) for one in service.served.values()))
-        return
-    run_server(service, host, port)
+    check_safe(host, key)
+    with nullcontext() if check else open_port(host, port) as listening:  # taken or not, before the runs are read
+        service = open_service(runs, checkpoint, Limits(rows, queue, context), host, key)
+        if listening is None:
+            print("\n".join(describe(one) for one in service.served.values()))
+        else:
+            run_server(service, listening)
 
 
 def command(

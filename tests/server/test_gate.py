@@ -288,11 +288,16 @@ def test_beyond_this_machine_it_needs_a_key(writers: tuple[Path, Path]) -> None:
 
 
 def test_a_port_that_is_taken(server: Running) -> None:
+    import descend
     from descend.server.port import open_port
 
     port = int(server.address.rpartition(":")[2])
     with pytest.raises(Mistake, match=rf"--port {port} is taken by another program"):
         open_port("127.0.0.1", port)
+    with pytest.raises(Mistake, match=f"--port {port} is taken"):
+        descend.serve("no-such-run", port=port)  # before the run is read
+    with pytest.raises(Mistake, match="no-such-run is not a folder"):
+        descend.serve("no-such-run", port=0)
     with pytest.raises(Mistake, match="--port 70000"):
         open_port("127.0.0.1", 70000)
     with pytest.raises(Mistake, match="this machine has no such address"):
@@ -308,6 +313,15 @@ def test_a_model_without_a_tokenizer(writers: tuple[Path, Path], tmp_path: Path)
     (folder / "tokenizer.json").unlink()
     with pytest.raises(Mistake, match=r"tokenizer.json does not exist; text needs the tokenizer"):
         descend.serve(str(folder), check=True)
+
+
+def test_more_rows_than_there_is_memory_for(writers: tuple[Path, Path]) -> None:
+    import descend
+
+    with pytest.raises(
+        Mistake, match=r"--rows 1000000000: there is no memory for so many texts of 96 tokens; give few"
+    ):
+        descend.serve(str(writers[0]), rows=10**9, check=True)
 
 
 def test_names_of_runs(writers: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
