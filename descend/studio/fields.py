@@ -10,11 +10,11 @@ import ast
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from descend.errors import Mistake
 from descend.kinds.changes import FIXED, change
@@ -88,7 +88,7 @@ def list_fields(recipe: Recipe) -> list[Field]:
 
 
 def walk(value: Any, above: tuple[str, ...], group: str) -> Iterator[Field]:
-    hints, abouts = get_type_hints(type(value), include_extras=True), read_abouts(type(value))
+    hints, abouts = get_type_hints(type(value), include_extras=True), read_abouts(cast(Hashable, type(value)))
     for one in dataclasses.fields(value):
         part = getattr(value, one.name)
         if not above and (one.name in FIXED or not one.init):
@@ -136,11 +136,11 @@ def read_hint(hint: Any) -> tuple[str, tuple[str, ...], set[type]]:
 
 
 @cache
-def read_abouts(owner: type[Any]) -> dict[str, str]:
+def read_abouts(owner: Any) -> dict[str, str]:
     """What stands under each field of a class, or beside it, as help."""
     found: dict[str, str] = {}
     for one in reversed(owner.__mro__):
-        if not dataclasses.is_dataclass(one):
+        if not hasattr(one, "__dataclass_fields__"):
             continue
         try:
             source = textwrap.dedent(inspect.getsource(one))

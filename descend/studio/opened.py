@@ -53,7 +53,7 @@ class Opened:
 
         limits = Limits(ROWS, QUEUE)
         name = run.rpartition("/")[2]
-        served = Served.open(name, str(self.place.find_run(run)), step.removeprefix("step-"), limits)
+        served = Served.open(name, str(self.place.find_run(run)), int(step.removeprefix("step-")), limits)
         return Service({name: served}, limits, "127.0.0.1", "")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -68,15 +68,15 @@ def has_checkpoint(path: Path) -> bool:
     return (path / "checkpoints" / "last").exists()
 
 
-def list_steps(path: Path) -> list[int]:
-    """The steps of a run's checkpoints."""
-    found = (path / "checkpoints").glob("step-*")
-    return sorted(int(one.name.partition("-")[2]) for one in found if one.name.partition("-")[2].isdigit())
+def list_steps(path: Path) -> list[tuple[int, str]]:
+    """The steps of a run's checkpoints, with the names of their folders."""
+    names = [one.name for one in (path / "checkpoints").glob("step-*") if one.name[5:].isdigit()]
+    return sorted((int(name[5:]), name) for name in names)
 
 
 def choose_checkpoint(path: Path) -> Html:
     """Best, last, or a step."""
     words = [word for word in ("best", "last") if (path / "checkpoints" / word).exists()]
     shown = [html('<option value="{}">{}</option>', word, word) for word in words]
-    shown += [html('<option value="step-{}">step {:,}</option>', step, step) for step in list_steps(path)]
+    shown += [html('<option value="{}">step {:,}</option>', name, step) for step, name in list_steps(path)]
     return html('<label>checkpoint <select id="checkpoint">{}</select></label>', shown)

@@ -25,7 +25,8 @@ from descend.kinds.taught import make_student
 from descend.models import load
 from descend.nn.quantized import GROUP
 from descend.own_code import use_code
-from descend.verbs.start import build_parts, run_recipe, take_weights
+from descend.report.showing import build_parts, take_weights
+from descend.verbs.start import run_recipe
 from descend.weights.checkpoints import resolve_checkpoint, step_of
 from descend.weights.pipeline import Pipeline
 

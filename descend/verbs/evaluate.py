@@ -16,8 +16,8 @@ from descend.kinds.saved import read_saved
 from descend.models import load
 from descend.own_code import use_code
 from descend.report.evaluation import check_page, write_evaluation
+from descend.report.showing import build_parts, take_weights
 from descend.verbs.held_out import log_scores_if_possible, score_test
-from descend.verbs.start import build_parts, take_weights
 from descend.weights.checkpoints import resolve_checkpoint
 
 

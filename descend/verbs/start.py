@@ -13,29 +13,22 @@ from typing import Any
 import torch
 
 from descend import recipes
-from descend.contracts import Exhibit
 from descend.diagnosis.live import Watcher
 from descend.engine import hardware
 from descend.engine.distributed import World, join, tell_lost_processes
 from descend.engine.evaluation import check_watched
-from descend.engine.fingerprint import take_fingerprint
 from descend.engine.fit import Display, Result, fit
 from descend.engine.parts import Parts
 from descend.engine.precision import choose_precision, name_precision
 from descend.engine.progress import Progress, Quiet
 from descend.engine.run import Run
-from descend.engine.snapshots import read_film
-from descend.errors import Mistake
-from descend.kinds.memory import build_within_memory
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import to_json
-from descend.models import load
-from descend.nn.quantized import rebuild
 from descend.report import write_report
+from descend.report.showing import build_parts, make_exhibits, take_weights
 from descend.verbs.announce import announce
 from descend.verbs.held_out import log_scores, score_test
-from descend.views.attempts import name_reason, show_each
-from descend.views.samples import show_progress
+from descend.views.attempts import name_reason
 from descend.weights.checkpoints import resolve_checkpoint
 
 
@@ -68,17 +61,6 @@ def tell_about(name: str, recipe: Recipe, parts: Parts) -> str:
     target = f", predicting {parts.facts['predicts']}" if "predicts" in parts.facts else ""
     data = f" on {parts.facts['data']}" if "data" in parts.facts else ""
     return f"{type(parts.model).__name__}{data}{target}"
-
-
-def build_parts(recipe: Recipe) -> Parts:
-    """The parts of a recipe, with the fingerprint of their data.
-
-    The data are read in one thread: how sums over them round depends on the number of threads, which is chosen by what
-    is read. A resume has to read the same numbers.
-    """
-    with hardware.one_thread():
-        parts = build_within_memory(recipe)
-    return replace(parts, fingerprint=take_fingerprint(recipe.files(), parts.save_extra, recipe.packages()))
 
 
 @tell_lost_processes()
@@ -171,7 +153,7 @@ def report_run(build: Callable[[], Parts], run: Run, tested: Recipe | None) -> s
         parts.task.to("cpu")  # where the exhibits and the test data are
         if tested is not None:
             judge_best(tested, parts, run)
-        write_report(run.folder, make_exhibits(parts, run))
+        write_report(run.folder, make_exhibits(parts, run.folder))
     except Exception as error:  # a full disk above all, but whatever it is: the result of the run has to be told
         return name_reason(error)
     return ""
@@ -187,37 +169,3 @@ def judge_best(recipe: Recipe, parts: Parts, run: Run) -> None:
         said = f"the test data could not be scored: {name_reason(error)}"
         line = {"step": max((line["step"] for line in run.lines()), default=0), "event": "warning", "said": said}
     log_scores(run, line)
-
-
-def take_weights(parts: Parts, folder: Path) -> None:
-    """The weights of a checkpoint into the model that the recipe makes."""
-    try:
-        saved = load(folder)
-        if saved.kept_as:
-            rebuild(parts.model, saved.kept_as)
-            parts.model.kept_as = saved.kept_as
-        parts.model.load_state_dict(saved.state_dict())
-        parts.model.take_settings(saved.config)
-        if parts.take_extra:
-            parts.take_extra(folder)
-    except RuntimeError as error:
-        found = " ".join(str(error).partition("\n")[2].split())[:200]
-        raise Mistake(
-            f"{folder} does not hold the weights of the model that its run's recipe.json says: {found}"
-        ) from None
-
-
-def make_exhibits(parts: Parts, run: Run) -> list[Exhibit]:
-    """What the family shows, made with the best weights."""
-    make = parts.exhibits
-    if make is None:
-        return []
-
-    def show() -> list[Exhibit]:
-        take_weights(parts, run.folder)
-        parts.task.eval()
-        with torch.no_grad():
-            return make()
-
-    kept = {"Samples over training": lambda: show_progress(read_film(run.folder))} if parts.snapshot else {}
-    return show_each({"Exhibits": show, **kept})

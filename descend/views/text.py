@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from descend.contracts import Exhibit
+from descend.interpret.logit_lens import logit_lens
 from descend.losses.balance import load_entropy, shares
 from descend.nn.attention.maps import attention_maps
 from descend.nn.experts import Router
@@ -21,6 +22,7 @@ from descend.views.attempts import show_each
 ATTENDED = 32  # tokens of the attention maps
 READ = 128  # tokens whose probabilities are shown
 LAYERS = 4  # at most, spread evenly from the first to the last
+LENS = 10  # last tokens that are read after each layer
 WRITTEN = 160  # tokens of a sample
 PROMPTS = ("The ", "\n", "for ")
 BLANKS = (
@@ -108,6 +110,20 @@ def show_blanks(model: Any, inputs: Inputs) -> Exhibit:
     return Exhibit(
         "table", "Fill in the blank", content, "The five most likely tokens for each blank, best checkpoint."
     )
+
+
+def show_lens(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhibit:
+    """What the model would say after each of its layers, for the last tokens (1, t) of a text."""
+    p = logit_lens(model, model.decoder().ends, tokens)[:, -LENS:].cpu()
+    best = p.max(-1)
+    names = [tokenizer.decode([token]) for token in tokens[0, -LENS:].tolist()]
+    rows: list[list[str]] = []
+    for layer, (words, sure) in enumerate(zip(best.indices.tolist(), best.values.tolist(), strict=True), 1):
+        said = [f"{tokenizer.decode([w])!r} {share:.0%}" for w, share in zip(words, sure, strict=True)]
+        rows.append([f"after layer {layer}", *said])
+    note = "The most likely next token if the model stopped there: its last norm and logits, applied early."
+    content = {"columns": ["", *(repr(name) for name in names)], "rows": rows[::-1]}
+    return Exhibit("table", "Logit lens", content, note)
 
 
 def show_attention(model: Any, names: list[str], *inputs: Tensor) -> list[Exhibit]:

@@ -1,0 +1,67 @@
+"""Look inside a run: a slider over its checkpoints, what its family shows, its layers, one's own input."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+
+from descend.errors import Mistake
+from descend.report.history import read_history
+from descend.server.json_body import read_body
+from descend.studio.frame import show_page, show_part
+from descend.studio.use_page import list_steps, show_choice
+from descend.web.markup import html
+from descend.web.parts import make_header, make_warning
+
+if TYPE_CHECKING:
+    from descend.studio.app import Studio
+
+
+def add_routes(api: FastAPI, studio: Studio) -> None:
+    place = studio.place
+
+    @api.get("/inside")
+    async def page(run: str = "", step: int = 0) -> HTMLResponse:
+        if not run:
+            return await asyncio.to_thread(show_choice, studio, "Look inside", "/inside", "Which network?")
+        path = place.find_run(run)
+        steps = [step for step, _ in list_steps(path)]
+        about = str(read_history(path).recipe.get("about") or "")
+        if not steps:
+            return show_page(run, "/inside", make_header(run, about), make_warning("It has no checkpoint yet."))
+        at = steps.index(step) if step in steps else len(steps) - 1
+        body = html(
+            '<p class="actions"><label for="step">training time</label><input id="step" type="range" min="0" max="{}"'
+            ' value="{}" list="steps"><output id="at" for="step"></output><a class="button" href="/run?{}">Run</a></p>'
+            '<div id="inside" data-run="{}" data-steps="{}"><p class="empty">The data are read, the network is built …'
+            '</p></div><details class="card" id="layers"><summary>Layers: activations, gradients, weights</summary>'
+            '<div></div></details><section class="card"><h2>Your own input</h2><div id="own"></div></section>',
+            len(steps) - 1, at, urlencode({"run": run}), run, " ".join(map(str, steps)),
+        )  # fmt: skip
+        return show_page(f"Inside {run}", "/inside", make_header(run, about), body, script="inside.js")
+
+    @api.get("/part/inside")
+    async def exhibits(run: str, step: int) -> HTMLResponse:
+        return show_part(await asyncio.to_thread(call, "draw_inside", place.find_run(run), step))
+
+    @api.get("/part/layers")
+    async def layers(run: str, step: int) -> HTMLResponse:
+        return show_part(await asyncio.to_thread(call, "draw_layers", place.find_run(run), step))
+
+    @api.post("/part/own")
+    async def own(request: Request) -> HTMLResponse:
+        asked = await read_body(request)
+        run, step, text, image = (asked.get(name) for name in ("run", "step", "text", "image"))
+        if not (isinstance(run, str) and isinstance(step, int) and isinstance(text, str) and isinstance(image, str)):
+            raise Mistake("run, step, text and image: say what to look at")
+        return show_part(await asyncio.to_thread(call, "draw_own", place.find_run(run), step, text, image))
+
+
+def call(name: str, *given: Any) -> Any:
+    """A function of what looks inside, which brings torch with it."""
+    return getattr(import_module("descend.studio.inside"), name)(*given)
