@@ -1,7 +1,7 @@
 """Answers that rest on documents: retrieve passages, write them into the prompt, let a language model go on from there.
 
     (1) passages and their vectors         `descend.inference.passage_index`
-    (2) the k passages nearest to the question
+    (2) the k passages nearest to the question          a cross-encoder may rank more of them anew
     (3) "Question: .. Context: Chunk 1: .. Answer:"        `descend.text.prompts`, as DLN prints it
     (4) y ~ p(· | prompt)
 
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from descend.errors import Mistake
 from descend.inference.passage_index import Found, PassageIndex
+from descend.inference.reranker import Reranker
 from descend.inference.writer import Writer
 from descend.ops.marginal import marginal_sequence, marginal_token
 from descend.sampling.filters import GREEDY, TokenSampler
@@ -50,9 +51,12 @@ def answer(
     sampler: TokenSampler = GREEDY,
     seed: int = 0,
     prefix: str = "",
+    ranker: Reranker | None = None,
 ) -> Grounded:
-    """Answer a question from the passages of an index."""
-    found = index.search(question, top)
+    """Answer a question from the passages of an index; with a ranker, from the best of more candidates."""
+    found = index.search(question, top if ranker is None else max(top, ranker.candidates))
+    if ranker is not None:
+        found = ranker.rank(question, found)[:top]
     if writer is None:
         return Grounded(question, found[0].passage.text, found)
     prompt, used, note = fit_prompt(writer, question, found, tokens, prefix)

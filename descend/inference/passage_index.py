@@ -1,14 +1,14 @@
 """A folder of documents as an index: passages, where each comes from, and what finds them: keywords or an encoder.
 
-    index = update_index("docs/", "index/", by="minilm/")     made, or brought up to date: only changed files are read anew
+    index = update_index("docs/", "index/", by="minilm/")    made, or brought up to date: changed files are read anew
     PassageIndex.open("index/").search("how do I resume?", 5)
 
     index/  index.json              files and their checksums, the embedder and its checksum, how passages are cut
             passages-ID.jsonl       a passage a line, with file and lines
             vectors-ID.safetensors  x (n, d) of an encoder; keyword search (BM25) has none
 
-The query is encoded by the SAME model as the passages (DLN-B.84): the index names it by the checksum of its weights, and
-another one is refused. index.json is written last, so an index is whole or is still the one before.
+The query is encoded by the SAME model as the passages (DLN-B.84): the index names it by the checksum of its weights,
+and another one is refused. index.json is written last, so an index is whole or is still the one before.
 
 Systems: rag, sentence-similarity
 """

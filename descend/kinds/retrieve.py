@@ -29,12 +29,12 @@ from descend.optim.rules import AdamW
 from descend.optim.schedules import Linear
 from descend.ranges import Count, NonNegative, Positive
 from descend.tasks.retrieve import WRONG, MatchTexts, RankCandidates, score_ranking
-from descend.text.inputs import Inputs
+from descend.text.inputs import Encoded, Inputs
 from descend.text.tokenizer import Tokenizer
 from descend.views.retrieval import show_ranks
 from descend.weights.labels import Labels
 
-RANKER = "ranker.json"  # how far a cross-encoder trusts the retriever
+RANKER = "ranker.json"  # how far a cross-encoder trusts the retriever, and how many candidates it was trained on
 SHAPE = ("x", "mask", "segments")
 
 
@@ -155,9 +155,9 @@ class CrossEncoderRecipe(RetrievalRecipe):
         )
 
     def save(self, folder: Path, tokenizer: Tokenizer) -> None:
-        """The tokenizer and the trust, beside the weights."""
+        """The tokenizer, the trust and the number of candidates, beside the weights."""
         tokenizer.save(folder)
-        write_json(Path(folder) / RANKER, {"trust": self.trust})
+        write_json(Path(folder) / RANKER, {"trust": self.trust, "candidates": self.candidates})
 
     def arrays(self, matches: Sequence[Match], inputs: Inputs, taught: bool) -> dict[str, Tensor]:
         """Each query with its candidates. Where it is taught, the right document takes the place of the last one if it
@@ -172,11 +172,8 @@ class CrossEncoderRecipe(RetrievalRecipe):
         y = torch.where(hit.any(1), hit.float().argmax(1), WRONG)
         queries, documents = (encode_all(inputs, [m[side] for m in matches]) for side in (0, 1))
         room = min(inputs.longest, self.data.longest)
-        joined = [
-            inputs.join(queries[i], documents[j][: max(room - 3 - len(queries[i]), room // 2)])
-            for i, row in enumerate(chosen.tolist())
-            for j in row
-        ]
+        rows = chosen.tolist()
+        joined = [join_pair(inputs, queries[i], documents[j], room) for i, row in enumerate(rows) for j in row]
         batch = inputs.batch(joined)
         shaped = {name: batch[name].unflatten(0, (len(matches), m)) for name in SHAPE}
         return {**shaped, "r": compare_within(scores.gather(1, chosen)), "y": y}
@@ -201,6 +198,11 @@ def let_words_lead(model: Any) -> None:
 
 
 LEAD = 5.0
+
+
+def join_pair(inputs: Inputs, query: Sequence[int], document: Sequence[int], room: int) -> Encoded:
+    """Query and document in so many tokens: what is too long loses the document's end, but for half of the room."""
+    return inputs.join(query, document[: max(room - 3 - len(query), room // 2)])
 
 
 def encode_all(inputs: Inputs, texts: Sequence[str]) -> list[list[int]]:

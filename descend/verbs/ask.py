@@ -9,6 +9,7 @@ from typing import Any
 
 from descend.inference.grounded import Grounded, answer
 from descend.inference.passage_index import PassageIndex
+from descend.inference.reranker import Reranker
 from descend.inference.writer import Writer
 from descend.own_code import use_code
 from descend.sampling.filters import TokenSampler
@@ -25,6 +26,7 @@ def ask(
     prefix: str = "",
     embedder: str = "",
     checkpoint: str | int = "best",
+    rerank: str | Path = "",
 ) -> Grounded:
     """Answer a question from the passages of an index, with their sources.
 
@@ -39,10 +41,11 @@ def ask(
         prefix: an instruction before the prompt.
         embedder: where the index's encoder is now, if it was moved.
         checkpoint: of the language model: best, last or a step.
+        rerank: a run of a cross-encoder, which reads the question with each of the candidates and ranks them anew.
     """
     writer = Writer.open(by, checkpoint) if str(by) else None
-    opened = PassageIndex.open(index, embedder)
-    return answer(opened, question, top, writer, tokens, TokenSampler(temperature), seed, prefix)
+    opened, ranker = PassageIndex.open(index, embedder), Reranker.open(rerank) if str(rerank) else None
+    return answer(opened, question, top, writer, tokens, TokenSampler(temperature), seed, prefix, ranker)
 
 
 def tell_changes(index: PassageIndex) -> None:
@@ -74,6 +77,7 @@ def command(
     prefix: str = "",
     embedder: str = "",
     checkpoint: str = "best",
+    rerank: str = "",
     code: str = "",
     json: bool = False,
 ) -> None:
@@ -90,17 +94,20 @@ def command(
         prefix: an instruction before the prompt.
         embedder: where the index's encoder is now, if it was moved.
         checkpoint: of the language model: best, last or a step.
+        rerank: a run of a cross-encoder, which reads the question with each of the candidates and ranks them anew.
         code: the file of a recipe or model of your own, where it is not found by its name.
         json: print answer and sources as JSON.
 
     Examples:
         descend ask docs-index "How is a run resumed?"
         descend ask docs-index "How is a run resumed?" --by runs/assistant --top 5
+        descend ask docs-index "How is a run resumed?" --rerank runs/cross-encoder-pydoc/20260101-120000
         descend ask docs-index "How is a run resumed?" --json
     """
     use_code(code)
     writer, opened = Writer.open(by, checkpoint) if by else None, PassageIndex.open(index, embedder)
-    found = answer(opened, question, top, writer, tokens, TokenSampler(temperature), seed, prefix)
+    ranker = Reranker.open(rerank) if rerank else None
+    found = answer(opened, question, top, writer, tokens, TokenSampler(temperature), seed, prefix, ranker)
     tell_changes(opened)
     if found.note:
         print(found.note, file=sys.stderr)
