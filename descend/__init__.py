@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from descend.verbs.interpolate import interpolate
     from descend.verbs.judge import judge
     from descend.verbs.lab import lab
+    from descend.verbs.landscape import landscape
     from descend.verbs.layers import layers
     from descend.verbs.lr_find import lr_find
     from descend.verbs.merge import merge
@@ -73,6 +74,7 @@ __all__ = [
     "interpolate",
     "judge",
     "lab",
+    "landscape",
     "layers",
     "load",
     "lr_find",

@@ -67,6 +67,7 @@ VERBS = {
         Verb("find", "find an equation, a layer or a model by a few words", 'descend find "grouped query"'),
         Verb("explain", "equation, code, and the books' numbers recomputed now", "descend explain causal-mask"),
         Verb("trace", "a computation node by node, forward and backward", 'descend trace "sin(x*y)" --at x=1 --at y=2'),
+        Verb("landscape", "the loss around a run's weights, as a picture", "descend landscape runs/demo"),
         Verb("layers", "a network layer by layer: shapes, parameters, FLOPs", "descend layers lenet"),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
         Verb("coverage", "what is claimed and what is proven", "descend coverage"),
