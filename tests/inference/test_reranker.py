@@ -34,6 +34,7 @@ def ranker(tmp_path: Path) -> Path:
     )
     model = BertForSequenceClassification(config)
     torch.nn.init.normal_(model.classes.weight, std=20.0)
+    model.classes.weight.data.neg_()
     model.save_pretrained(tmp_path / "ranker")
     inputs.tokenizer.save(tmp_path / "ranker")
     (tmp_path / "ranker/ranker.json").write_text('{"trust": 0.01, "candidates": 4}')
