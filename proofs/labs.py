@@ -1,8 +1,9 @@
-"""python -m proofs.labs [names]: run every lab at its own budget on seeds 0, 1 and 2, and record in LABS.json, LABS.md.
+"""python -m proofs.labs [names]: run every lab at its own budget on seeds 0, 1 and 2, and record (LABS.json, LABS.md).
 
 What was recorded for a seed is kept as long as neither the lab's budget nor what decides its numbers has changed since
 (`mark_source`): an interrupted recording goes on where it stopped, and a second one measures only what is new, with
 `--again` everything. What is kept is judged anew by the lab's predictions as they are now; `--judge` does only that.
+labs.html is the same as a page.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from descend import labs
-from descend.labs._examine import examine, gather, judge_finding
+from descend.labs._examine import describe, examine, gather, judge_finding
 from descend.labs._mark import mark_source
 from descend.labs._sweep import Store, name_machine
+from descend.report.ledger import make_ledger
+from descend.verbs.evidence import place
+from descend.web.page import write_page
 
 HERE = Path(__file__).parent
 SEEDS = (0, 1, 2)
@@ -165,6 +169,18 @@ def judge_all(names: list[str], folder: Path) -> dict[str, Any]:
     )
 
 
+def write_ledger(record: dict[str, Any], folder: Path) -> None:
+    """The page of all claims, from the record."""
+    found = []
+    for name, entry in sorted(record.items()):
+        said = describe(labs.open_lab(name))
+        each = {key: [finding[key] for finding in entry["findings"]] for key in ("seconds", "verdict")}
+        seeds = {"seeds": [finding["seed"] for finding in entry["findings"]], "seconds": each["seconds"]}
+        made = f"{entry['date']}, {entry['machine']}" + ("" if stands(entry, name) else "; the lab was changed since")
+        found.append({**entry, **said, **seeds, "lab": name, "where": place(said["entries"]), "made": made})
+    write_page(folder / "labs.html", make_ledger(found, {}, "made by python -m proofs.labs, from LABS.json"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m proofs.labs", description=__doc__)
     parser.add_argument("labs", nargs="*", help="which labs; all by default")
@@ -175,9 +191,12 @@ def main() -> int:
     for name in names:
         labs.open_lab(name)
     record = judge_all(names, HERE) if options.judge else run(names, HERE, options.again)
-    verdicts = {name: record.get(name, {}).get("verdict", "not recorded") for name in names}
+    write_ledger(record, HERE)
+    verdicts = {
+        name: record[name]["verdict"] if stands(record.get(name, {}), name) else "not recorded" for name in names
+    }
     print("".join(f"{name}: {verdict}\n" for name, verdict in verdicts.items()), end="")
-    return 0 if all(verdict in ("supported", "refuted") for verdict in verdicts.values()) else 1
+    return 1 if {"not recorded", "incomplete"} & set(verdicts.values()) else 0
 
 
 if __name__ == "__main__":

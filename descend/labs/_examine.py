@@ -119,7 +119,7 @@ def tell(judged: Judged) -> dict[str, Any]:
         "text": prediction.note,
         "values": [value if math.isfinite(value) else None for value in judged.values],
         "mean": judged.mean if math.isfinite(judged.mean) else None,
-        "interval": [end if math.isfinite(end) else None for end in judged.interval],
+        "interval": [end if math.isfinite(end) and len(judged.values) > 1 else None for end in judged.interval],
         "held": judged.count(),
         "verdict": judged.verdict,
     }

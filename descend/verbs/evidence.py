@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -79,13 +80,14 @@ def format_cost(found: dict[str, Any]) -> str:
 def format_verdict(found: dict[str, Any]) -> list[str]:
     """The verdict, and why it is open."""
     lines = []
-    if found.get("missing"):
+    wanted = len(found["seeds"]) + len(found["missing"])
+    if found["missing"]:
         lines.append(f"not measured, the budget was spent: seed {', '.join(map(str, found['missing']))}")
-    if found.get("needs"):
-        wanted = len(found["seeds"]) + len(found.get("missing", ()))
-        total = max(wanted, found["least"]) * found["needs"]
-        lines.append(f"the budget is too small: it needs about {found['needs']:.3g} s a seed, --budget {total:.0f}s")
-    elif len(found["seeds"]) < found["least"]:
+    if found["needs"] or found["missing"]:
+        each = found["needs"] or max(found["seconds"])
+        total = math.ceil(1.2 * max(wanted, found["least"]) * each)
+        lines.append(f"the budget is too small: it needs about {each:.3g} s a seed, --budget {total}s")
+    elif wanted < found["least"]:
         lines.append(f"a verdict needs {found['least']} seeds")
     if found.get("printed_verdict"):
         lines.append(paint_state(f"Verdict on the printed form: {found['printed_verdict']}"))

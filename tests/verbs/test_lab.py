@@ -32,7 +32,7 @@ def test_the_labs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_lab_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "scale.html"
-    assert cli.main(["lab", "attention-scale", "--budget", "2s", "--out", str(page)]) == 0
+    assert cli.main(["lab", "attention-scale", "--budget", "1s", "--out", str(page)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Claim: With entries of mean 0")
     assert "\n1024 " in out
@@ -46,9 +46,9 @@ def test_a_lab_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_json_is_what_python_returns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = tmp_path / "scale.png"
-    cli.main(["lab", "attention-scale", "--budget", "2", "--seed", "3", "--seeds", "2", "--json", "--out", str(plot)])
+    cli.main(["lab", "attention-scale", "--budget", "0.6", "--seed", "3", "--seeds", "2", "--json", "--out", str(plot)])
     printed = json.loads(capsys.readouterr().out)
-    again = json.loads(json.dumps(descend.lab("attention-scale", seed=3, budget=2.0, seeds=2)))
+    again = json.loads(json.dumps(descend.lab("attention-scale", seed=3, budget=0.6, seeds=2)))
     for told in (printed, again):
         assert min(told.pop("seconds")) > 0
         assert told.pop("spent") > 0
@@ -58,13 +58,13 @@ def test_json_is_what_python_returns(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_several_seeds_are_judged_together_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["lab", "attention-scale", "--budget", "2", "--seeds", "3"]
+    asked = ["lab", "attention-scale", "--budget", "1", "--seeds", "3"]
     assert cli.main(asked) == 0
     out, err = capsys.readouterr()
-    assert err.startswith("forecast: 3 of 3 seeds to measure, about 2 s, of a budget of 2 s\n")
+    assert err.startswith("forecast: 3 of 3 seeds to measure, about 1 s, of a budget of 1 s\n")
     assert " ± " in out
     assert all(f"\nseed {seed}, " in out for seed in range(3))
-    assert "\nbudget 2 s in all, 0.667 s per seed, took " in out
+    assert "\nbudget 1 s in all, 0.333 s per seed, took " in out
     assert "3 of 3 seeds" in out
     assert out.endswith("\nVerdict: supported\n")
     assert cli.main(asked) == 0
@@ -77,10 +77,10 @@ def test_several_seeds_are_judged_together_and_kept(capsys: pytest.CaptureFixtur
 def test_a_budget_is_never_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
     """l1-restoration trains three times at least; asked for one second it used many."""
     began = time.process_time()
-    assert cli.main(["lab", "l1-restoration", "--budget", "0.5s", "--out", "page.html", "--json"]) == 0
+    assert cli.main(["lab", "l1-restoration", "--budget", "0.2s", "--out", "page.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["spent"] <= 0.5
-    assert time.process_time() - began < 2.5, "with imports"
+    assert found["spent"] <= 0.2
+    assert time.process_time() - began < 4, "with imports"
     assert (found["verdict"], found["missing"], found["needs"]) == ("open", [1, 2], 5.0)
     assert "needs about 5 s a seed" in format_lab(found)
     assert Path("page.html").read_text(encoding="utf-8").count("not measured") == len(found["predictions"])
@@ -98,6 +98,46 @@ def test_budgets(text: str, value: float) -> None:
 def test_wrong_budgets(text: str) -> None:
     with pytest.raises(Mistake, match="give a time such as 90s"):
         read_seconds(text)
+
+
+def test_the_ledger_of_all_labs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(labs, "names", lambda: ["position-residuals", "wl-and-gin"])
+    page = tmp_path / "labs.html"
+    asked = ["lab", "--all", "--seeds", "1", "--out", str(page)]
+    assert cli.main([*asked, "--budget", "1s"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("position-residuals: open (")
+    assert "forecast: 1 measurements of 1 labs" in err
+    assert "not measured, the budget is too small: wl-and-gin" in err
+    assert cli.main(asked) == 0
+    out, err = capsys.readouterr()
+    assert [line.split(" (")[0] for line in out.splitlines()] == ["position-residuals: open", "wl-and-gin: open"]
+    assert "forecast: 1 measurements of 2 labs" in err, "the other is kept"
+    html = page.read_text(encoding="utf-8")
+    said = (
+        "as printed",
+        "as tested",
+        "retuned after a first verdict",
+        "DLN-C.35",
+        "torch",
+        "data:image/png",
+        "GIN sep",
+    )
+    assert all(text in html for text in said)
+    assert cli.main([*asked, "--json"]) == 0
+    assert [found["lab"] for found in json.loads(capsys.readouterr().out)] == labs.names()
+
+
+@pytest.mark.parametrize(
+    "wrong", [["attention-scale", "--all"], ["--all", "--out", "a.png"], ["--all", "--workers", "0"], ["no-such-lab"]]
+)
+def test_wrong_flags(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lab", *wrong]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("descend: ")
 
 
 def test_where_to_write_is_checked_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
