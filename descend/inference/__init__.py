@@ -7,6 +7,7 @@
     open_run("runs/opinions")           SentenceClassifier  .classify(texts)
     open_run("runs/bert-tag")           Tagger              .tag(texts)
     open_run("runs/bert-pydoc")         BlankFiller         .fill_text("the [MASK] statement")
+    open_run("runs/reward-opinions")    ResponseJudge       .rate(records), .predict(["prompt", "response", ..])
     open_run("runs/glove-pydoc")        NearestWords        .find_near(word, count)
     open_run("runs/gcn-cora")           NodeClassifier      .predict(["graph/"])
     open_run("runs/gin-rings")          GraphPredictor      .predict(["graphs.jsonl"])
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from descend.inference.image_classifier import ImageClassifier
     from descend.inference.nearest_words import NearestWords
     from descend.inference.player import Player
+    from descend.inference.response_judge import ResponseJudge
     from descend.inference.sampler import Sampler
     from descend.inference.segmenter import Segmenter
     from descend.inference.single_object_detector import SingleObjectDetector
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from descend.inference.writer import Writer
 
     ImageAnswerer = ImageClassifier | Segmenter | SingleObjectDetector | Detector
-    TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords
+    TextAnswerer = SentenceClassifier | Tagger | BlankFiller | NearestWords | ResponseJudge
     GraphAnswerer = NodeClassifier | GraphPredictor | LinkPredictor
     DataAnswerer = ImageAnswerer | TextAnswerer | TablePredictor | GraphAnswerer
     Answerer = DataAnswerer | Writer | Player | ArmPlayer | Sampler | Translator
@@ -122,8 +124,10 @@ def open_trained(trained: Trained, run: str | Path, labels: Sequence[str] = ()) 
 
 def open_text_answerer(trained: Trained) -> TextAnswerer | Writer | None:
     """By what the model was made for; None: not for texts."""
-    from descend.inference import blank_filler, nearest_words, tagger, text_classifier, writer
+    from descend.inference import blank_filler, nearest_words, response_judge, tagger, text_classifier, writer
 
+    if response_judge.rates_responses(trained):
+        return response_judge.ResponseJudge.read(trained)
     if text_classifier.classifies_texts(trained):
         return text_classifier.open_sentence_classifier(trained)
     if tagger.tags_words(trained):

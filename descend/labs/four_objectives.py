@@ -83,7 +83,8 @@ PASSES = {"step": BATCH * 3, "pairs": 64 * 2 * 3, "ppo": 96 * (1 + 3 + 4 * 3)}  
 
 
 def fill_in(steps: int, seed: int) -> BertForMaskedLM:
-    """A masked language model of the answers: a share of the tokens hidden, what follows too in half of the texts."""
+    """A masked language model of the answers. Of half of the texts a share of the tokens is hidden; the others are cut
+    at a hidden token, so that it can write, too."""
     torch.manual_seed(seed)
     model, random = BertForMaskedLM(ENCODER), torch.Generator().manual_seed(seed)
 
@@ -91,17 +92,15 @@ def fill_in(steps: int, seed: int) -> BertForMaskedLM:
         texts = lay_out(draw_answers(BATCH, random))
         hidden = texts.written & (torch.rand(texts.written.shape, generator=random) < 0.2)
         hidden[:, 1] |= ~hidden.any(1)
-        seen = texts.tokens.masked_fill(hidden, MASK)
-        logits = model(seen, find_real(texts))
+        place, real = torch.arange(LONGEST + 1), texts.written | (torch.arange(LONGEST + 1) == 0)
+        length, cut = texts.written.sum(1, keepdim=True), torch.rand(BATCH, 1, generator=random) < 0.5
+        last = 1 + (torch.rand(BATCH, 1, generator=random) * length).long()
+        hidden = torch.where(cut, place == last, hidden)
+        logits = model(texts.tokens.masked_fill(hidden, MASK), torch.where(cut, real & (place <= last), real))
         return cross_entropy(logits[hidden], texts.tokens[hidden]).mean()
 
     train(model, loss, steps, 5e-3)
     return model.eval()
-
-
-def find_real(texts: Texts) -> Tensor:
-    """The prompt and what was written."""
-    return texts.written | (torch.arange(texts.tokens.shape[1]) == 0)
 
 
 def instruct(model: GPT2, steps: int, seed: int) -> GPT2:

@@ -29,6 +29,8 @@ class ScoresTexts(Pretrained):
     """In front of a language model that has `states`."""
 
     score: nn.Linear
+    decoder = None
+    """It writes nothing, whatever its trunk could."""
 
     def forward(self, tokens: Tensor, written: Tensor) -> Tensor:
         """(b, t), and which tokens are real, or the response's (b, t) -> r (b)"""

@@ -175,8 +175,11 @@ def show(found: list[dict[str, Any]]) -> None:
         box = "  ".join(f"{side} {share:.0%}" for side, share in zip(SIDES, row.get("box", ()), strict=False))
         console.print(Text(row["input"], style="bold").append(f"  {box}" * bool(box), style="not bold"))
         for place, answer in enumerate(row["answers"]):
-            p = answer.get("probability", answer.get("cosine", 0.0))
             line = Text(f"  {answer['label']:<{wide}}  ")
+            if "reward" in answer:
+                console.print(line.append(f" {answer['reward']:7.3f}", style="green" if place == 0 else ""))
+                continue
+            p = answer.get("probability", answer.get("cosine", 0.0))
             line.append(f"{'█' * round(BAR * max(p, 0)):<{BAR}}", style="green" if place == 0 else "blue")
             console.print(line.append(f" {p:6.1%}" if "probability" in answer else f" {p:6.3f}"))
 
