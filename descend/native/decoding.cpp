@@ -22,7 +22,7 @@ struct Linear {
   const float *w, *b;  // (out, in), (out) or none
   int64_t in, out;
   const uint8_t *codes;  // where there are some they are read, with their steps, and not w (int8.h)
-  const float *steps;
+  const uint16_t *steps;
 };
 
 struct Block {
@@ -132,32 +132,46 @@ static void rotate(float *x, const float *cos, const float *sin, int64_t half) {
   }
 }
 
+// K scores, q k_j * scale for the keys from j on.
+template <int K>
+static void score(const float *q, const float *keys, float scale, int64_t k, float *a) {
+  v8 p[K] = {};
+  for (int64_t i = 0; i < k; i += 8)
+    for (int j = 0; j < K; j++) p[j] += at(q + i) * at(keys + j * k + i);
+  for (int j = 0; j < K; j++) a[j] = total(p[j]) * scale;
+}
+
+// y = share * sum_j a_j v_j, 8 N of its numbers.
+template <int N>
+static void mix(const float *a, const float *values, float share, int64_t from, int64_t s, int64_t k, float *y) {
+  v8 sum[N] = {};
+  for (int64_t j = from; j < s; j++)
+    for (int i = 0; i < N; i++) sum[i] += a[j] * at(values + j * k + 8 * i);
+  for (int i = 0; i < N; i++) put(y + 8 * i, sum[i] * share);
+}
+
 // softmax(q K' / sqrt(k)) V over the tokens from..s-1, without a second pass over the scores' room.
 static void attend(const float *q, const float *keys, const float *values, float *a, float *y, int64_t from, int64_t s,
                    int64_t k) {
   const float scale = 1 / std::sqrt((float)k);
-  float top = -INFINITY;
-  for (int64_t j = from; j < s; j++) {
-    v8 p = {};
-    for (int64_t i = 0; i < k; i += 8) p += at(q + i) * at(keys + j * k + i);
-    a[j] = total(p) * scale;
-    top = a[j] > top ? a[j] : top;
-  }
-  float sum = 0;
   int64_t j = from;
+  for (; j + 4 <= s; j += 4) score<4>(q, keys + j * k, scale, k, a + j);
+  for (; j < s; j++) score<1>(q, keys + j * k, scale, k, a + j);
+  float top = -INFINITY;
+  for (j = from; j < s; j++) top = a[j] > top ? a[j] : top;
+  float sum = 0;
   v8 sums = {};
-  for (; j + 8 <= s; j += 8) {
+  for (j = from; j + 8 <= s; j += 8) {
     const v8 e = exp(at(a + j) - top);
     *(v8 *)(a + j) = e;
     sums += e;
   }
   for (; j < s; j++) sum += a[j] = std::exp(a[j] - top);
   sum += total(sums);
-  for (int64_t i = 0; i < k; i += 8) *(v8 *)(y + i) = v8{};
-  for (j = from; j < s; j++) {
-    const float p = a[j] / sum;
-    for (int64_t i = 0; i < k; i += 8) *(v8 *)(y + i) += p * at(values + j * k + i);
-  }
+  int64_t i = 0;
+  for (; i + 64 <= k; i += 64) mix<8>(a, values + i, 1 / sum, from, s, k, y + i);
+  for (; i + 32 <= k; i += 32) mix<4>(a, values + i, 1 / sum, from, s, k, y + i);
+  for (; i < k; i += 8) mix<1>(a, values + i, 1 / sum, from, s, k, y + i);
 }
 
 // A sequence and a key head is one piece of work: its key and value join the cache, then its queries look.

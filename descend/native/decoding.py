@@ -47,15 +47,20 @@ class CodedMap(Map):
 
     @classmethod
     def of(cls, w: Tensor, b: Tensor | None, codes: Tensor, steps: Tensor) -> CodedMap:
-        """Of codes (out, in) −127..127 and their steps (out, in / 32), laid as int8.h reads them."""
+        """Of codes (out, in) −127..127 and their steps (out, in / 32) in half precision, laid as int8.h reads them."""
         made = cls(w, b)
         full = -len(codes) % PANEL
         codes, steps = (torch.nn.functional.pad(x, (0, 0, 0, full)) for x in (codes, steps))
         made.codes = (
             (codes.view(-1, PANEL, codes.shape[1] // 4, 4).transpose(1, 2).int() + 128).to(torch.uint8).contiguous()
         )
-        made.steps = steps.float().view(-1, PANEL, steps.shape[1]).transpose(1, 2).contiguous()
+        made.steps = steps.half().view(-1, PANEL, steps.shape[1]).transpose(1, 2).contiguous()
         return made
+
+
+def fits_half(steps: Tensor) -> bool:
+    """Whether half precision holds these numbers to 11 bits."""
+    return bool(((steps.half().float() - steps).abs() <= 2**-11 * steps.abs()).all())
 
 
 class Weights(NamedTuple):

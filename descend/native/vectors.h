@@ -49,9 +49,16 @@ static inline void put_some(T *p, v8 x, int64_t n) {
 
 static inline v16 at16(const float *p) { return *(const v16 *)p; }
 static inline v16 some16(const float *p, int64_t n) {
+  if (n == 16) return at16(p);
   float in[16] = {};
   std::memcpy(in, p, n * sizeof(float));
   return at16(in);
+}
+static inline void put_some16(float *p, v16 x, int64_t n) {
+  if (n == 16)
+    *(v16 *)p = x;
+  else
+    std::memcpy(p, &x, n * sizeof(float));
 }
 
 static inline float total(v8 a) { return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7])); }
@@ -63,6 +70,17 @@ static inline float total(v16 a) {
   std::memcpy(quarter, &b, sizeof(b));
   const v4 c = quarter[0] + quarter[1];
   return (c[0] + c[1]) + (c[2] + c[3]);
+}
+
+static inline float largest(v16 a) {
+  v8 half[2];
+  std::memcpy(half, &a, sizeof(a));
+  const v8 b = half[0] > half[1] ? half[0] : half[1];
+  v4 quarter[2];
+  std::memcpy(quarter, &b, sizeof(b));
+  const v4 c = quarter[0] > quarter[1] ? quarter[0] : quarter[1];
+  const float x = c[0] > c[1] ? c[0] : c[1], y = c[2] > c[3] ? c[2] : c[3];
+  return x > y ? x : y;
 }
 
 // e^x = 2^n e^r with |r| <= ln 2 / 2, and e^r by its series.

@@ -65,6 +65,9 @@ def test_the_product_is_its_equation(rows: int, threads: int) -> None:
     x = draw(1, rows, 64)
     found = step_through(list(maps), x)
 
+    for layer in layers:
+        layer.scales.data = layer.scales.half().float()  # as the compiled code keeps them
+
     def apply(i: int, a: Tensor) -> Tensor:
         y = round_rows(a.float()) @ layers[i].weight.double().T
         return y if layers[i].bias is None else y + layers[i].bias.double()
@@ -94,9 +97,12 @@ def test_zeros_and_groups_of_a_whole_row() -> None:
     assert torch.equal(maps[5].steps[:, 0], maps[5].steps[:, 2])
 
 
-@pytest.mark.parametrize(("bits", "group"), [(4, 32), (8, 20)])
-def test_other_codes_are_written_out(bits: int, group: int) -> None:
-    layer = QuantizedLinear.of(nn.Linear(64, 20), bits, group)
+@pytest.mark.parametrize(("bits", "group", "size"), [(4, 32, 1.0), (8, 20, 1.0), (8, 32, 1e-6), (8, 32, 1e8)])
+def test_other_codes_are_written_out(bits: int, group: int, size: float) -> None:
+    """Other bits and groups, and steps that half precision does not hold."""
+    linear = nn.Linear(64, 20)
+    linear.weight.data *= size
+    layer = QuantizedLinear.of(linear, bits, group)
     found = read_map(layer)
     assert not isinstance(found, CodedMap)
     assert torch.equal(found.w, layer.weight)

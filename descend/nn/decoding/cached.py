@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from descend.native.decoding import GROUP, MOST_ROWS, CodedMap, Map, NativeStep, Norm, Weights
+from descend.native.decoding import GROUP, MOST_ROWS, CodedMap, Map, NativeStep, Norm, Weights, fits_half
 from descend.nn.attention.multi_head import Attention, CausalSelfAttention, attend
 from descend.nn.attention.rotary import Rope, rotate
 from descend.nn.decoding.cache import Cache, Layer
@@ -50,10 +50,10 @@ def read_norm(norm: nn.Module) -> Norm:
 
 
 def read_map(linear: nn.Linear | QuantizedLinear) -> Map:
-    """Of codes of 8 bits, where their groups are whole multiples of 32, the codes too; others are written out."""
+    """Of codes of 8 bits in groups of 32, or of multiples of it, the codes too; others are written out."""
     if isinstance(linear, QuantizedLinear):
         plain = read_map(linear.linear())
-        if linear.bits != 8 or linear.in_features % GROUP or linear.group % GROUP:
+        if linear.bits != 8 or linear.in_features % GROUP or linear.group % GROUP or not fits_half(linear.scales):
             return plain
         steps = linear.scales.detach().repeat_interleave(linear.group // GROUP, 1)[:, : linear.in_features // GROUP]
         return CodedMap.of(plain.w, plain.b, linear.codes, steps)
