@@ -27,17 +27,17 @@ TEXTS = ["the cat sat", "a dog ran far away from the cat", "gradient descent", "
 @pytest.fixture
 def ranker(tmp_path: Path) -> Path:
     """An untrained cross-encoder as a run saves it."""
-    inputs = Inputs.extend(Tokenizer.bpe(" ".join(TEXTS) * 9, 270), 16)
+    inputs = Inputs.extend(Tokenizer.bpe(" ".join(TEXTS) * 9, 270), 32)
     torch.manual_seed(0)
     config = BertConfig(
-        inputs.tokenizer.vocab, 16, 16, 1, 2, 32, dropout=0.0, pad=inputs.pad, labels=Labels(("relevant",))
+        inputs.tokenizer.vocab, 32, 16, 1, 2, 32, dropout=0.0, pad=inputs.pad, labels=Labels(("relevant",))
     )
     model = BertForSequenceClassification(config)
-    torch.nn.init.normal_(model.classes.weight, std=20.0)
-    model.classes.weight.data.neg_()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)  # a model with something to say
     model.save_pretrained(tmp_path / "ranker")
     inputs.tokenizer.save(tmp_path / "ranker")
-    (tmp_path / "ranker/ranker.json").write_text('{"trust": 0.01, "candidates": 4}')
+    (tmp_path / "ranker/ranker.json").write_text('{"trust": 0.5, "candidates": 4}')
     return tmp_path / "ranker"
 
 
@@ -51,7 +51,7 @@ def test_the_score_is_that_of_the_pair_and_a_share_of_the_search(ranker: Path) -
     for i, text in enumerate(TEXTS):  # one pair at a time
         joined = opened.inputs.batch([opened.inputs.encode("where is the cat", text)])
         z = opened.trained.model(joined["x"], joined["mask"], joined["segments"]).detach()
-        expected[text] = float(z[0, 0] + 0.01 * r[i])
+        expected[text] = float(z[0, 0] + 0.5 * r[i])
     assert [one.passage.text for one in anew] == sorted(TEXTS, key=lambda text: -expected[text])
     close(torch.tensor([one.score for one in anew]), torch.tensor(sorted(expected.values(), reverse=True)))
     assert [one.passage.text for one in anew] != TEXTS
