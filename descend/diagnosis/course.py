@@ -34,6 +34,7 @@ def read_course(recipe: dict[str, Any], lines: list[dict[str, Any]]) -> Signs:
         players={name: take_series(lines, key) for key, name in players.items()},
         measured={name: take_series(lines, name) for name in list_measured(lines)},
         judged={name: take_series(scores, name) for name in sorted(set().union(*scores) - LOOP)},
+        spikes=tuple((line["step"], str(line.get("said", ""))) for line in lines if line.get("finding") == "spike"),
         done=done,
         ended=str(last.get("event", "")),
         fault=str(faults[-1].get("fault", "")) if faults else "",

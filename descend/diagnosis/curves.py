@@ -162,6 +162,28 @@ def detect_underfitting(signs: Signs) -> Finding | None:
     )
 
 
+def detect_spikes(signs: Signs) -> Finding | None:
+    """Values far above those just before them were logged, and training did not come back from them by itself."""
+    steps = sorted({step for step, _ in signs.spikes})
+    if not steps:
+        return None
+    first, more = signs.spikes[0][1], f"; another one at {format_steps(steps[1:])}"
+    asked = signs.values.get("spikes", "tell")
+    less = [] if signs.value("clip") else ["--clip 1.0"]
+    less += [] if asked in ("skip", "rollback") else ["--spikes rollback (or skip)"]
+    return Finding(
+        "spikes",
+        "warning",
+        first + (more if len(steps) > 1 else ""),
+        "x_t − m > max(10 s, 5 (h − m)) of the 50 values before: median m, deviation s, highest h",
+        f"look at the data of that step; {', '.join([*less, signs.lower('optim.lr', 0.5)])}",
+    )
+
+
+def format_steps(steps: list[int]) -> str:
+    return ", ".join(map(str, steps[:5])) + (", .." if len(steps) > 5 else "")
+
+
 def detect_no_progress(signs: Signs) -> Finding | None:
     """Seen while training: the losses stand where they began."""
     if len(signs.valid) < EVALUATIONS or len(signs.train) < SHORT:

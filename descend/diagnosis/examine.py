@@ -17,7 +17,13 @@ from torch import Tensor, nn
 
 from descend.diagnosis import examples as data
 from descend.diagnosis.course import find_highest_rate, read_course
-from descend.diagnosis.curves import detect_high_rate, detect_low_rate, detect_overfitting, detect_underfitting
+from descend.diagnosis.curves import (
+    detect_high_rate,
+    detect_low_rate,
+    detect_overfitting,
+    detect_spikes,
+    detect_underfitting,
+)
 from descend.diagnosis.energies import ENERGIES
 from descend.diagnosis.evidence import detect_constant_predictions, detect_leak, detect_nan
 from descend.diagnosis.games import GAMES
@@ -51,7 +57,7 @@ Check = Callable[[Signs], Finding | None]
 INSIDE: tuple[Check, ...] = (detect_dead_relu, detect_saturation, detect_exploding, detect_vanishing)
 COURSE: tuple[Check, ...] = (
     *(detect_growing_norms, detect_low_rate, detect_leak, detect_overfitting),
-    *(detect_constant_predictions, detect_underfitting),
+    *(detect_constant_predictions, detect_underfitting, detect_spikes),
 )
 SCORED = 1024  # training and validation examples that are scored
 TOKENS = 8192  # or tokens, where the examples are texts
@@ -61,7 +67,7 @@ EXPLAINS = {
     "interrupted": SHORT,
     "warm-up-too-long": SHORT,
     "kl-too-large": {"clip-fraction-too-large"},
-    "learning-rate-too-high": SICK | {"dead-relu", "saturated-units", "exploding-gradient", "overfit"},
+    "learning-rate-too-high": SICK | {"dead-relu", "saturated-units", "exploding-gradient", "overfit", "spikes"},
     "dead-relu": SICK | {"learning-rate-too-high"},
     "saturated-units": SICK | {"learning-rate-too-high", "exploding-gradient"},
     "exploding-gradient": SICK | {"learning-rate-too-high", "dead-relu", "overfit", "saturated-units"},

@@ -99,6 +99,8 @@ class Signs:
     """What the task measured while training, by name."""
     judged: dict[str, Curve] = field(default_factory=dict)
     """Validation scores, by name."""
+    spikes: tuple[tuple[int, str], ...] = ()
+    """Step of each spike that was logged, and what was said of it."""
     done: int = 0
     """Steps that were taken."""
     ended: str = ""

@@ -180,6 +180,8 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
     while not reason:
         metrics = training.advance()
         training.seconds, step, rate = clock.seconds(), training.step, clock.rate()
+        if training.monitor.found or training.goes_back:
+            _answer_spike(training, run, display)
         if watch:
             watch.observe(step, metrics)
         if step % every == 0 or step == loop.steps:
@@ -200,6 +202,24 @@ def _loop(training: Training, run: Run, display: Display, request: Request, budg
             clock.restart()
     _log(training, run, {"event": reason})
     return reason
+
+
+def _answer_spike(training: Training, run: Run, display: Display) -> None:
+    """Go back where that is asked for, and say what was found and done."""
+    done = {"skip": "this step was left out", "rollback": "there is no checkpoint to go back to yet"}
+    said = done.get(training.loop.spikes, "training went on")
+    if training.goes_back:
+        run.writer.wait()
+        training.world.wait()
+        if checkpoint.names(run.checkpoints):
+            path, step, state = checkpoint.newest(run.checkpoints, display.message)
+            said = f"back to {path.name} no more: lower --optim.lr, or give --clip 1.0"
+            if training.monitor.may_go_back(step):
+                training.load_weights(state)
+                said = f"back to the weights of {path.name}, on with the data after this step"
+    for warning in training.monitor.report(training.step, said):
+        _log(training, run, {"event": "warning", **warning})
+        display.message(warning["said"])
 
 
 def _evaluate(training: Training, run: Run, display: Display, watch: Watch | None, rate: float) -> bool:

@@ -21,6 +21,9 @@ class Loop:
     """Micro-batches that a step is split into, to save memory."""
     clip: NonNegative = 0.0
     """Largest global gradient norm; 0: no clipping."""
+    spikes: str = "tell"
+    """At a sudden jump of the loss or the gradient's norm: off, tell (log it), skip (leave the step out) or rollback
+    (to the last checkpoint, and on with the data after it)."""
     ema: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and saved; 0: none."""
     raw: bool = False
@@ -57,6 +60,7 @@ class Loop:
             "precision": ("auto", "float32", "bfloat16"),
             "compile": ("auto", "on", "off"),
             "parallel": ("ddp", "fsdp"),
+            "spikes": ("off", "tell", "skip", "rollback"),
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:

@@ -30,6 +30,7 @@ from descend.engine.frozen import check_unchanged, checksums, select_trained
 from descend.engine.gradients import Found, gradient
 from descend.engine.hardware import find_device, move_batch, should_compile
 from descend.engine.loop import Loop
+from descend.engine.monitor import Monitor, Spiked
 from descend.engine.parts import Parts
 from descend.engine.precision import choose_precision, name_precision, widen_outputs
 from descend.errors import Mistake
@@ -62,6 +63,9 @@ class Training:
         self.others = {name: self._others(name) for name in players}
         self.ema = Ema(parts.model, loop.ema) if loop.ema else None
         self.frozen = checksums(self.task)
+        self.monitor = Monitor(loop.spikes)
+        self.fresh = False  # the closure is called for the first time in a move
+        self.moved = self.goes_back = False  # what this step did: an optimizer moved; a rollback is asked for
         self.step = 0
         self.best: float | None = None
         self.best_step = self.waited = 0
@@ -89,8 +93,9 @@ class Training:
             for group, lr in zip(opt.param_groups, self.base_lr[name], strict=True):
                 group["lr"] = lr * factor
         batches = self.compute(self.draw)
+        self.moved = self.goes_back = False
         seen = self.play(batches)
-        if self.ema:
+        if self.ema and self.moved and not self.goes_back:
             self.ema.update(self.step + 1)
         self.step += 1
         return {name: sum(values) / len(values) for name, values in seen.items()}
@@ -105,9 +110,16 @@ class Training:
         for turn in zip(*(self.parts.task.moves(batch) for batch in batches), strict=True):
             player = turn[0].player
             differentiate = gradient(turn, self.replicas[player], self.autocast)
+            self.fresh = True
             with self.moving(player):
-                found = self.optims[player].step(lambda: self.closure(turn, differentiate, batches, seen))
+                try:
+                    found = self.optims[player].step(lambda: self.closure(turn, differentiate, batches, seen))
+                    self.moved = True
+                except Spiked as spike:
+                    found, self.goes_back = spike.args[0], self.loop.spikes == "rollback"
             seen["loss" if len(self.optims) == 1 else f"loss_{player}"].append(float(found))
+            if self.goes_back:
+                break
         return seen
 
     def closure(
@@ -134,7 +146,15 @@ class Training:
             seen["grad_norm"].append(length)
         for name, value in found.to_metrics(player if len(self.optims) > 1 else "").items():
             seen[name].append(value)
+        self.look_for_spike(player, found.loss, length)
         return found.loss
+
+    def look_for_spike(self, player: str, loss: float, norm: float) -> None:
+        """At the first evaluation of a move; raises where such a step is not to be taken. All processes agree."""
+        fresh, self.fresh = self.fresh, False
+        spiked = fresh and self.monitor.look(player if len(self.optims) > 1 else "", loss, norm)
+        if fresh and self.loop.spikes in ("skip", "rollback") and self.world.any(spiked):
+            raise Spiked(loss)
 
     @contextmanager
     def moving(self, player: str) -> Iterator[None]:
@@ -252,6 +272,7 @@ class Training:
             "judged": self.judged,
             "stopped": self.stopped,
             "watch": asdict(self.watch),
+            "monitor": self.monitor.state_dict(),
             "seconds": self.seconds,
             "precision": name_precision(self.dtype),
             "task": gather(select_trained(self.task)),
@@ -272,6 +293,12 @@ class Training:
         if self.loop.precision == "auto":  # chosen when the run began, perhaps on another machine
             self.dtype = getattr(torch, state.get("precision", "float32"))
         check_unchanged(self.frozen, state.get("frozen", {}))
+        self.monitor.load_state_dict(state.get("monitor", {}))  # earlier releases have none
+        self.load_weights(state)
+        self.parts.stream.load_state_dict(state["stream"])
+
+    def load_weights(self, state: dict[str, Any]) -> None:
+        """What the steps have made: weights, optimizers, average."""
         mine = select_trained(self.task)
         check_fit(mine, state["task"])
         with torch.no_grad():
@@ -287,7 +314,6 @@ class Training:
         if self.ema:
             shadow = zip(state["ema"]["shadow"], self.ema.shadow, strict=True)
             self.ema.load_state_dict({"shadow": [scatter(saved, mine) for saved, mine in shadow]})
-        self.parts.stream.load_state_dict(state["stream"])
 
 
 def check_fit(mine: dict[str, Tensor], saved: dict[str, Tensor]) -> None:

@@ -13,6 +13,7 @@ from descend.diagnosis.curves import (
     detect_low_rate,
     detect_no_progress,
     detect_overfitting,
+    detect_spikes,
     detect_underfitting,
 )
 from descend.diagnosis.evidence import detect_constant_predictions, detect_leak, detect_nan
@@ -27,7 +28,7 @@ from descend.diagnosis.signs import Answers, Better, Curve, LayerSigns, Signs, U
 
 CHECKS = [
     *(detect_high_rate, detect_low_rate, detect_overfitting, detect_underfitting, detect_no_progress),
-    *(detect_nan, detect_leak, detect_constant_predictions),
+    *(detect_nan, detect_leak, detect_constant_predictions, detect_spikes),
     *(detect_dead_relu, detect_saturation, detect_vanishing, detect_exploding, detect_growing_norms),
 ]
 
@@ -109,6 +110,24 @@ def test_underfit() -> None:
 def test_no_progress() -> None:
     assert detect_no_progress(Signs(train=FLAT, valid=FLAT[::4]))
     assert detect_no_progress(Signs(train=FLAT, valid=FLAT[:3])) is None
+
+
+@pytest.mark.system("training-monitoring", "doctor")
+def test_spikes_are_named_with_their_steps() -> None:
+    lines = [{"step": n, "time": n, "loss": 1.0} for n in range(1, 61)]
+    for step in (40, 52):
+        said = f"step {step}: the loss jumped to 90 from about 1; training went on"
+        lines.append({"step": step, "time": step, "event": "warning", "finding": "spike", "said": said})
+    recipe = {"name": "mine", "values": {"optim": {"lr": 0.1}, "loop": {"steps": 60, "spikes": "tell", "clip": 0.0}}}
+    found = detect_spikes(read_course(recipe, lines))
+    assert found
+    assert found.evidence == "step 40: the loss jumped to 90 from about 1; training went on; another one at 52"
+    assert found.change == "look at the data of that step; --clip 1.0, --spikes rollback (or skip), --optim.lr 0.05"
+    recipe["values"]["loop"] |= {"spikes": "skip", "clip": 1.0}  # type: ignore[index]
+    found = detect_spikes(read_course(recipe, lines[:-1]))
+    assert found
+    assert found.evidence == "step 40: the loss jumped to 90 from about 1; training went on"
+    assert found.change == "look at the data of that step; --optim.lr 0.05"
 
 
 def test_nan() -> None:
