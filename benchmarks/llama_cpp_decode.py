@@ -93,6 +93,7 @@ def theirs(kind: str, batch: int, exact: bool = False) -> Call:
     room.n_threads = room.n_threads_batch = threads
     if exact:
         room.type_k = room.type_v = 0
+        room.flash_attn_type = 0
     context = native.llama_init_from_model(model, room)
     x = prompts(batch).tolist()
 
