@@ -96,7 +96,9 @@ def digits() -> tuple[Tensor, Tensor]:
 
 def train_both(random: torch.Generator) -> tuple[float, float, float, float]:
     """λ_max and loss on all examples after small batches and after full ones, from the same weights."""
-    x, y = (part[torch.randperm(len(part), generator=random)[:EXAMPLES]] for part in digits())
+    images, labels = digits()
+    chosen = torch.randperm(len(images), generator=random)[:EXAMPLES]
+    x, y = images[chosen], labels[chosen]
     torch.manual_seed(int(torch.randint(2**31, (), generator=random)))
     start = nn.Sequential(nn.Linear(64, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 10))
     found = []

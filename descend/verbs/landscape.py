@@ -25,7 +25,7 @@ from descend.report.landscape import Landscape, draw_landscape, make_landscape_p
 from descend.report.showing import build_parts, take_weights
 from descend.verbs.lab import check_out
 from descend.web.page import write_page
-from descend.weights.checkpoints import checkpoint_names, resolve_checkpoint
+from descend.weights.checkpoints import checkpoint_names, resolve_checkpoint, step_name, step_of
 
 BEYOND = 0.25  # how far a line goes on past both checkpoints, as a share of the way
 
@@ -103,10 +103,10 @@ def check_numbers(points: int, radius: float, examples: int) -> None:
 def choose_start(run: Path, start: str | int, folder: Path) -> Path | None:
     """The checkpoint where the line begins; None where the run keeps no other than the one in the middle."""
     if start == "first":
-        kept = checkpoint_names(run)
-        if not kept or kept[0] == folder.name:
+        kept = [step for name in checkpoint_names(run / "checkpoints") if (step := step_of(name)) is not None]
+        if not kept or step_name(min(kept)) == folder.name:
             return None
-        start = int(kept[0].rpartition("-")[2])
+        start = min(kept)
     begin = resolve_checkpoint(run, start)
     if begin.name == folder.name:
         raise Mistake(f"--start {start}: this is the checkpoint in the middle; a line needs another one")
@@ -179,7 +179,7 @@ def command(
     """
     use_code(code)
     if out is not None:
-        check_out(out)
+        check_out(out, False)
     found = landscape(run, checkpoint, start, points, radius, examples, seed)
     path = out if out is not None or json else Run.open(run).folder / "landscape.html"
     if path is not None and path.suffix == ".html":
