@@ -175,6 +175,13 @@ PROOFS = [
     Proof("lstm-attention-translate", "bleu", 15, seeds=(0,), needs="pairs", flags=LSTM, source=TUTORIAL),
     Proof("transformer-translate", "bleu", 35, seeds=(0,), needs="pairs", flags=TRANSFORMER, source=TUTORIAL),
 ]
+# Preferences: opinions that a simulated annotator has put in order.
+PROOFS += [
+    Proof("reward-opinions", "accuracy", 0.95, source="of pairs of an annotator without noise; by chance: 0.5"),
+    Proof("rlhf-opinions", "gain", 1.0, source="reward of what is written less that of the SFT model, same prompts"),
+    Proof("rlhf-opinions", "kl", 10, False, source="nats a text, to the SFT model"),
+    Proof("rlhf-opinions", "quality", 0.0, source="the true quality of the answers that SFT learned from: -0.63"),
+]
 # Nodes, whole graphs and links.
 PROOFS += [
     *(

@@ -9,10 +9,10 @@ from descend.optim.stages import InStages
 RECIPE = RewardModel(
     about="a reward model on generated opinions (or prompt, chosen and rejected: --data.path FILE.jsonl)",
     parameters=0,
-    takes="1 min",
+    takes="2 min",
     model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
     optim=AdamW(lr=3e-3, betas=(0.9, 0.98)),
     before=AdamW(lr=3e-3, betas=(0.9, 0.98)),
     schedule=InStages(shares=(0.3, 0.7)),
-    loop=Loop(steps=1200, batch=32, clip=1.0, eval_every=100, save_every=100, watch="max accuracy"),
+    loop=Loop(steps=900, batch=32, clip=1.0, eval_every=100, save_every=100, watch="max accuracy"),
 )
