@@ -10,6 +10,7 @@ import torch
 
 from descend.data.toys.densities import ring_of_gaussians
 from descend.labs import caption_guidance, diffusion_mixture, digit_guidance
+from descend.labs._evidence import judge_seed
 from tests.close import close
 
 GOOD: dict[str, dict[str, Any]] = {
@@ -44,7 +45,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("name", "change", "expected"), CASES)
 def test_verdicts(name: str, change: dict[str, Any], expected: str) -> None:
-    assert import_module(f"descend.labs.{name}").verdict({**GOOD[name], **change}) == expected
+    assert judge_seed(import_module(f"descend.labs.{name}"), {**GOOD[name], **change}) == expected
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -56,7 +57,7 @@ def test_numbers_and_figure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lab, field, value)
     torch.set_num_threads(1)
     numbers = lab.measure(seed=0, budget=0.05)
-    assert lab.verdict(numbers) == "open"
+    assert judge_seed(lab, numbers) == "open"
     assert set(GOOD[name]) <= set(numbers)
     assert lab.figure(numbers).axes
 

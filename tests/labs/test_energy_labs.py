@@ -18,6 +18,7 @@ from descend.labs import (
     noise_levels,
     persistent_chains,
 )
+from descend.labs._evidence import judge_seed
 from descend.models.score_network import ScoreNetworkConfig
 from tests.close import close
 
@@ -38,7 +39,7 @@ def test_a_short_run_says_nothing_yet(name: str) -> None:
     lab = import_module(f"descend.labs.{name}")
     budget, panels = SHORT[name]
     numbers = lab.measure(seed=0, budget=budget)
-    assert lab.verdict(numbers) == "open"
+    assert judge_seed(lab, numbers) == "open"
     assert len(lab.figure(numbers).axes) == panels
 
 
@@ -46,7 +47,7 @@ def test_the_levels_are_sampled_as_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(annealed_levels, "POINTS", 50)
     monkeypatch.setattr(annealed_levels, "CONFIG", ScoreNetworkConfig(levels=3, steps=2, width=8))
     numbers = annealed_levels.measure(seed=0, budget=0.05)
-    assert annealed_levels.verdict(numbers) == "open"
+    assert judge_seed(annealed_levels, numbers) == "open"
     assert len(numbers["annealed"]) == 2
     assert len(annealed_levels.figure(numbers).axes) == 2
 
@@ -102,9 +103,9 @@ GOOD: dict[str, dict[str, Any]] = {
 )
 def test_verdicts(name: str, change: dict[str, Any]) -> None:
     lab = import_module(f"descend.labs.{name}")
-    assert lab.verdict(GOOD[name]) == "supported"
-    assert lab.verdict({**GOOD[name], **change}) == "refuted"
-    assert lab.verdict({**GOOD[name], "steps": 1, "repeats": 1}) == "open"
+    assert judge_seed(lab, GOOD[name]) == "supported"
+    assert judge_seed(lab, {**GOOD[name], **change}) == "refuted"
+    assert judge_seed(lab, {**GOOD[name], "steps": 1, "repeats": 1}) == "open"
 
 
 def test_the_two_modes_of_bits() -> None:

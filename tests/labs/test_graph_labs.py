@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from descend.labs import karate_sides, over_smoothing, ring_counting, scene_pruning, wl_and_gin
+from descend.labs._evidence import judge_seed
 from descend.ops.graph.structure import Graph
 from tests.close import close
 
@@ -42,7 +43,7 @@ def test_a_short_run_says_nothing_yet(name: str) -> None:
     budget, panels = SHORT[name]
     numbers = lab.measure(seed=0, budget=budget)
     json.dumps(numbers)
-    assert lab.verdict(numbers) == "open"
+    assert judge_seed(lab, numbers) == "open"
     assert len(lab.figure(numbers).axes) == panels
 
 
@@ -50,7 +51,7 @@ def test_a_short_run_says_nothing_yet(name: str) -> None:
 @pytest.mark.system("over-smoothing", "rate")
 def test_the_rate_of_the_club_is_measured_at_any_budget() -> None:
     numbers = over_smoothing.measure(seed=0, budget=0.06)
-    assert over_smoothing.verdict(numbers) == "open"
+    assert judge_seed(over_smoothing, numbers) == "open"
     assert numbers["rate"] == pytest.approx(numbers["eigenvalue"], rel=0.01)
     assert numbers["energy_before"][0] > numbers["energy_before"][1] > numbers["energy_before"][2]
     assert len(over_smoothing.figure(numbers).axes) == 2
@@ -66,7 +67,7 @@ def test_random_weights_separate_what_wl_does(seed: int) -> None:
     numbers = wl_and_gin.measure(seed, budget=209 / wl_and_gin.PRICE)
     assert numbers["pairs"] == 209 * 208 // 2
     assert numbers["wl"] < numbers["pairs"]
-    assert wl_and_gin.verdict(numbers) == "supported", numbers
+    assert judge_seed(wl_and_gin, numbers) == "supported", numbers
     assert numbers["least"][0] > 1e-6 > 1e-12 > numbers["most"][0]
 
 
@@ -94,7 +95,7 @@ def test_the_score_of_a_pair_does_not_depend_on_its_order() -> None:
 def test_two_labels_are_enough_for_the_club(seed: int) -> None:
     """At least 31 of 34 right; by distance 28, none wrong and 6 ties."""
     numbers = karate_sides.measure(seed, budget=1.0)
-    assert karate_sides.verdict(numbers) == "supported", numbers
+    assert judge_seed(karate_sides, numbers) == "supported", numbers
 
 
 DEPTHS = [1, 2, 3, 4, 8, 16, 32]
@@ -143,8 +144,8 @@ GOOD: dict[str, dict[str, Any]] = {
 )
 def test_the_verdict_follows_the_numbers(name: str, change: dict[str, Any]) -> None:
     lab = import_module(f"descend.labs.{name}")
-    assert lab.verdict(GOOD[name]) == "supported"
-    assert lab.verdict({**GOOD[name], **change}) == "refuted"
+    assert judge_seed(lab, GOOD[name]) == "supported"
+    assert judge_seed(lab, {**GOOD[name], **change}) == "refuted"
 
 
 def test_the_baseline_sees_no_links() -> None:

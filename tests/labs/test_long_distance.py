@@ -43,7 +43,8 @@ def test_it_measures() -> None:
     ("changes", "expected"),
     [
         ({}, "supported"),
-        ({"LSTM": [1.0, 1.0, 0.5]}, "open"),
+        ({"LSTM": [1.0, 1.0, 0.8]}, "open"),
+        ({"LSTM": [1.0, 1.0, 0.5]}, "refuted"),
         ({"RNN": [1.0, 1.0, 1.0]}, "refuted"),
         ({"states": STATES | {"change of c": 0.3}}, "refuted"),
     ],

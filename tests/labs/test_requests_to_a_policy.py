@@ -5,6 +5,7 @@ from __future__ import annotations
 from descend.data.control.arm_world import PAINTS, ArmWorld
 from descend.data.control.instructions import understand
 from descend.labs import requests_to_a_policy as lab
+from descend.labs._evidence import judge_seed
 
 
 def test_a_request_names_the_things_that_are_meant() -> None:
@@ -17,12 +18,12 @@ def test_a_request_names_the_things_that_are_meant() -> None:
 def test_a_short_run_says_nothing() -> None:
     numbers = lab.measure(0, 0.1)
     assert numbers["judged"] == 1
-    assert lab.verdict(numbers) == "open"
+    assert judge_seed(lab, numbers) == "open"
     assert lab.figure(numbers).axes
 
 
 def test_the_verdict_reads_the_numbers() -> None:
     good = {"steps": 12000, "judged": 30, "named": 0.95, "placed": 0.9, "swapped": 0.9}
-    assert lab.verdict(good) == "supported"
+    assert judge_seed(lab, good) == "supported"
     for name in ("named", "swapped"):
-        assert lab.verdict({**good, name: 0.85}) == "refuted"
+        assert judge_seed(lab, {**good, name: 0.85}) == "refuted"
