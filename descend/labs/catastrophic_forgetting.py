@@ -1,7 +1,7 @@
 """Catastrophic forgetting: what fine-tuning on a narrow domain does to what was known, and what helps against it.
 
     pre-train     on the Python documentation, next tokens
-    fine-tune     on conversations of six short tasks (reverse, sort, add, ..), the answers' tokens
+    fine-tune     on conversations of six short tasks (first, count, larger, ..), the answers' tokens
       plain         all weights, the rate η of pre-training
       lower rate    the same with η / 10
       stopped       plain, ended when the loss of general text has risen by 0.3 nats (looked at 10 times)

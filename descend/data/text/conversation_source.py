@@ -23,7 +23,7 @@ from descend.data.reading import show
 from descend.data.streams.splits import split_by_group
 from descend.data.text.conversations import Dialogue, PlainPair, Record, read_records
 from descend.data.text.plain import Text
-from descend.data.toys.instructions import SKILLS, Instruction, split_instructions
+from descend.data.toys.instructions import QUICK, SKILLS, Instruction, split_instructions
 from descend.errors import Mistake, nearest
 from descend.ranges import Count, Fraction, Length
 from descend.text.tokenizer import Tokenizer
@@ -67,8 +67,8 @@ class Conversations:
 
     path: str = ""
     """A .jsonl file, or a folder with train.jsonl and perhaps valid.jsonl and test.jsonl; empty: generated tasks."""
-    tasks: tuple[str, ...] = tuple(SKILLS)
-    """Which tasks are generated: reverse, upper, sort, last, count, add."""
+    tasks: tuple[str, ...] = QUICK
+    """Which tasks are generated: first, last, has, count, parity, larger, reverse, upper, sort, add."""
     count: Count = 12000
     """Instructions that are generated for training."""
     held_out: Count = 600

@@ -1,14 +1,15 @@
 """Short instructions with exact answers, so that what a model was taught can be counted right or wrong.
 
-    reverse   Write dcat backwards.            tacd
-    upper     Write dcat in capitals.          DCAT
-    sort      Put the letters of dcat in order. acdt
-    last      What is the last letter of dcat? t
-    count     How often is a in banana?        3
-    add       How much is 37 and 45?           82
+    first     First letter of dcat             d          reverse   Write dcat backwards.            tacd
+    last      How does dcat end?               t          upper     Write dcat in capitals.          DCAT
+    has       Is there a c in dcat?            yes        sort      Put the letters of dcat in order. acdt
+    count     Count a in banana                3          add       How much is 37 and 45?           82
+    parity    Is 374 even or odd?              even
+    larger    Is 37 larger than 45?            no
 
-Each task is worded in two or three ways (a template filled with its content), as in collections that were made from
-other data sets. What is held out differs in content, not only in wording.
+The first six are learned within a minute or two; the others, whose answers are copied letter by letter or carried digit
+by digit, take a small model much longer. Each task is worded in two or three ways (a template filled with its content),
+as in collections that were made from other data sets. What is held out differs in content, not only in wording.
 
 Systems: instruction-dataset
 """
@@ -73,19 +74,42 @@ def count_letter(chance: random.Random) -> Filled:
     return Filled({"a": a, "w": w}, str(w.count(a)))
 
 
+def has_letter(chance: random.Random) -> Filled:
+    """Whether a letter stands in a word; half of the time it does."""
+    w = word(chance)
+    a = chance.choice(w) if chance.random() < 0.5 else chance.choice([b for b in ascii_lowercase if b not in w])
+    return Filled({"a": a, "w": w}, "yes" if a in w else "no")
+
+
+def tell_parity(chance: random.Random) -> Filled:
+    n = chance.randrange(100, 1000)
+    return Filled({"n": n}, "odd" if n % 2 else "even")
+
+
+def compare_numbers(chance: random.Random) -> Filled:
+    a, b = chance.sample(range(10, 100), 2)
+    return Filled({"a": a, "b": b}, "yes" if a > b else "no")
+
+
 def add_numbers(chance: random.Random) -> Filled:
     a, b = chance.randrange(100), chance.randrange(100)
     return Filled({"a": a, "b": b}, str(a + b))
 
 
 SKILLS: dict[str, Skill] = {
+    "first": Skill(("First letter of {w}", "How does {w} begin?"), of_word(lambda w: w[0])),
+    "last": Skill(("Last letter of {w}", "How does {w} end?"), of_word(lambda w: w[-1])),
+    "has": Skill(("Is there a {a} in {w}?", "Has {w} a {a}?"), has_letter),
+    "count": Skill(("Count {a} in {w}", "How many {a} in {w}?"), count_letter),
+    "parity": Skill(("Is {n} even or odd?", "Parity of {n}"), tell_parity),
+    "larger": Skill(("Is {a} larger than {b}?", "{a} > {b}?"), compare_numbers),
     "reverse": Skill(("Write {w} backwards.", "Reverse {w}."), of_word(lambda w: w[::-1])),
     "upper": Skill(("Write {w} in capitals.", "Uppercase {w}."), of_word(str.upper)),
     "sort": Skill(("Put the letters of {w} in order.", "Sort {w}."), of_word(lambda w: "".join(sorted(w)))),
-    "last": Skill(("What is the last letter of {w}?", "How does {w} end?"), of_word(lambda w: w[-1])),
-    "count": Skill(("How often is {a} in {w}?", "Count {a} in {w}."), count_letter),
     "add": Skill(("How much is {a} and {b}?", "Add {a} to {b}.", "{a} + {b}"), add_numbers),
 }
+QUICK = ("first", "last", "has", "count", "parity", "larger")
+"""Skills that a small model learns within minutes."""
 
 
 def ask(names: Sequence[str], count: int, seed: int = 0, without: Collection[str] = ()) -> list[Instruction]:
