@@ -73,7 +73,7 @@ BUDGET = 30.0
 PRICE = 24  # steps of pre-training that a second of one core buys, the rest included; half as many of tuning
 LEAST = 600  # steps of pre-training below which nothing is said
 SIZES = (16, 128, 1024)
-WRITTEN, ROUNDS = 16, 7
+WRITTEN, ROUNDS = 8, 12
 
 
 class Way(NamedTuple):
