@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from descend.nn.attention.multi_head import Attention, CausalSelfAttention
 from descend.nn.attention.rotary import rotate
+from descend.nn.detection.set_queries import PlacedAttention
 from descend.ops.attention.dot_product import additive, causal_mask
 
 
@@ -24,7 +25,7 @@ def attention_maps(model: nn.Module, *inputs: Any) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     hooks = []
     for name, module in model.named_modules():
-        if isinstance(module, CausalSelfAttention | Attention):
+        if isinstance(module, CausalSelfAttention | Attention | PlacedAttention):
             hook = watcher(found, name)
             hooks.append(module.register_forward_pre_hook(hook, with_kwargs=True))
     try:
@@ -44,6 +45,9 @@ def watcher(found: dict[str, Tensor], name: str) -> Any:
         if isinstance(module, CausalSelfAttention):
             q, k, _ = module.qkv(given["x"]).unflatten(-1, (3, module.heads, -1)).unbind(-3)
             found[name] = weights(q, k, True, None, None)
+        elif isinstance(module, PlacedAttention):
+            q, k = (part.unflatten(-1, (module.heads, -1)) for part in (module.q(given["x"]), module.k(given["keys"])))
+            found[name] = weights(q, k, False, given.get("mask"), None)
         else:
             found[name] = separate(module, given)
 
