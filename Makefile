@@ -50,6 +50,7 @@ prove: .venv/dev
 	@$(BIN)/python -m proofs $(if $(TEXT),--text $(TEXT)) $(if $(IMAGES),--images $(IMAGES)) \
 		$(if $(PAIRS),--pairs $(PAIRS)) $(if $(OPINIONS),--opinions $(OPINIONS)) $(if $(CELLS),--cells $(CELLS)) \
 		$(if $(CITATIONS),--citations $(CITATIONS))
+	@$(BIN)/python -m proofs.labs
 
 UNBREAKABLE := faults kills damage verbs world fuzz_flags fuzz_files flat requests every_lab
 

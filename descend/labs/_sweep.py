@@ -37,14 +37,17 @@ class Store:
     def read(self, name: str, seed: int, budget: float) -> dict[str, Any] | None:
         """What was found, judged by the lab as it is now; None if it was not measured, or by other code."""
         path = self.path(name, seed, budget)
-        if not path.is_file():
+        if not self.holds(name, seed, budget):
             return None
         found = read_json(path)
-        if field(found, "source", str, path) != mark_source(name):
-            return None
         for key, kind in (("seconds", float), ("numbers", dict), ("date", str), ("machine", str)):
             field(found, key, kind, path)
         return {**judge_finding(found), "kept": True}
+
+    def holds(self, name: str, seed: int, budget: float) -> bool:
+        """Whether this was measured, by the code that there is now."""
+        path = self.path(name, seed, budget)
+        return path.is_file() and field(read_json(path), "source", str, path) == mark_source(name)
 
     def write(self, found: dict[str, Any]) -> dict[str, Any]:
         """Keep a finding; what is kept, with date and machine."""
@@ -77,7 +80,7 @@ def forecast(
 ) -> tuple[int, float]:
     """How many seeds are to be measured, and how many seconds that will take; never more than the budget."""
     each = share(name, seeds, budget)
-    left = sum(again or not store.path(name, seed, each).is_file() for seed in seeds)
+    left = sum(again or not store.holds(name, seed, each) for seed in seeds)
     cost = left * each * store.rate(name)
     return left, cost if budget is None else min(cost, budget)
 

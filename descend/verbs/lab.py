@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json as json_format
+import math
 import sys
 import textwrap
 import time
@@ -118,7 +119,7 @@ def tell_one(
     limit = "" if budget is None else f", of a budget of {budget:g} s"
     print(f"forecast: {left} of {len(seeds)} seeds to measure, about {cost:.3g} s{limit}", file=sys.stderr, flush=True)
     found = examine_lab(name, seeds, budget, store, again)
-    print(json_format.dumps(found, indent=1) if json else format_lab(found))
+    print(json_format.dumps(drop_nan(found), indent=1) if json else format_lab(found))
     if out is None:
         return
     save(found, out)
@@ -156,7 +157,7 @@ def tell_all(
         if not json:
             print(f"{name}: {one['verdict']} ({sum(one['seconds']):.1f} s)", flush=True)
     if json:
-        print(json_format.dumps(found, indent=1))
+        print(json_format.dumps(drop_nan(found), indent=1))
     left = [name for name in costs if name not in chosen]
     if left:
         print(f"not measured, the budget is too small: {', '.join(left)}", file=sys.stderr)
@@ -186,6 +187,15 @@ def write_ledger(found: list[dict[str, Any]], out: Path, made: str) -> None:
             drawings[one["lab"]] = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
     write_page(out, make_ledger(found, drawings, made))
     print(f"written: {out}", file=sys.stderr)
+
+
+def drop_nan(value: Any) -> Any:
+    """The same with None in place of NaN and infinity, which JSON lacks."""
+    if isinstance(value, dict):
+        return {key: drop_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [drop_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def format_claim(lab: dict[str, str]) -> str:

@@ -74,7 +74,7 @@ def test_a_changed_lab_is_measured_anew(measured: list[int], tmp_path: Path, mon
 
 def test_numbers_are_shortened() -> None:
     assert recording.shorten({"a": 1 / 3, "b": [math.nan, True, 7], "c": [0] * 65, "d": {"e": "x"}}) == {
-        "a": 0.333333,
+        "a": 0.3333333333,
         "b": [None, True, 7],
         "d": {"e": "x"},
     }
