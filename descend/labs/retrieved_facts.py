@@ -1,6 +1,6 @@
 """A small language model that never learned a fact answers it from what a search finds, and not without.
 
-    corpus      one sentence for each of 20 people: ".. likes .."; nobody of it is in the training data
+    corpus      one sentence for each of 16 people: ".. likes .."; nobody of it is in the training data
     index       BM25 over the sentences; the question finds the 2 best passages
     prompt      Question: what does .. like ?  Context: Chunk 1: ..  Chunk 2: ..  Answer:        as DLN prints it
     y           the model's next word
@@ -49,18 +49,18 @@ CLAIM = (
 )
 PREDICTIONS = (
     AtLeast("with", 0.9, "Right answers with the retrieved passages; less refutes the claim."),
-    AtMost("without", 0.2, "Right answers without passages; one of 20 is chance, more would mean that it knew."),
+    AtMost("without", 0.2, "Right answers without passages; one of 16 is chance, more would mean that it knew."),
     AtLeast("after the change", 0.9, "Right answers when all documents have changed and only the index is new."),
     AtMost("old answers", 0.1, "After the change: answers that are still those of the old documents."),
 )
 CONTROLS = (AtLeast("recall", 1.0, "Whether the right passage is always among the two that are found."),)
-SCOPE = "20 people and 20 things in sentences of one form, 2 passages, a LLaMA of 2 blocks and width 64."
-PEOPLE = tuple(map("".join, product("bdfgk", "aeio")))
-THINGS = tuple(map("".join, product("lmnpr", "aeio")))
+SCOPE = "16 people and 16 things in sentences of one form, 2 passages, a LLaMA of 2 blocks and width 64."
+PEOPLE = tuple(map("".join, product("bdfg", "aeio")))
+THINGS = tuple(map("".join, product("lmnp", "aeio")))
 WORDS = ("question", ":", "what", "does", "like", "?", "context", "chunk", "1", "2", "likes", ".", "answer")
 TOP, BATCH, RATE = 2, 64, 3e-3
 BUDGET = 16.0
-PRICE = 60  # steps that a second of one core buys
+PRICE = 80  # steps that a second of one core buys
 LEAST = 600  # steps below which nothing is said
 CLOSED = 4  # every so many steps one without context
 
@@ -78,18 +78,36 @@ def without_context(question: str) -> str:
     return f"Question:\n{question}\n\nAnswer:"
 
 
-def draw_prompts(corpus: dict[str, str], closed: bool, chance: torch.Generator) -> tuple[list[str], list[str]]:
-    """Prompts with facts that the corpus does not have, and the answers."""
-    prompts, answers = [], []
-    for _ in range(BATCH):
-        names = [PEOPLE[i] for i in torch.randperm(len(PEOPLE), generator=chance)[:TOP].tolist()]
-        things = [draw_other(corpus[name], chance) for name in names]
-        asked = int(torch.randint(TOP, (1,), generator=chance))
-        chunks = [state(*fact) for fact in zip(names, things, strict=True)]
-        question = ask(names[asked])
-        prompts.append(without_context(question) if closed else ground_prompt(question, chunks))
-        answers.append(things[asked])
-    return prompts, answers
+class Draws:
+    """Prompts with facts that the corpus does not have, and the tokens that answer them."""
+
+    def __init__(self, tokenizer: Tokenizer, corpus: dict[str, str], seed: int):
+        self.chance = torch.Generator().manual_seed(seed)
+        self.people, self.things, self.known = (
+            encode_one(tokenizer, words) for words in (PEOPLE, THINGS, [corpus[name] for name in PEOPLE])
+        )
+        chunks = [state(*fact) for fact in zip(PEOPLE[1 : TOP + 1], THINGS, strict=False)]
+        read = lambda prompt: torch.tensor(tokenizer.encode(prompt))
+        self.forms = {
+            False: read(ground_prompt(ask(PEOPLE[0]), chunks)),
+            True: read(without_context(ask(PEOPLE[0]))),
+        }
+
+    def draw(self, closed: bool) -> tuple[Tensor, Tensor]:
+        """Tokens (b, t) of prompts, and the answers (b)."""
+        who = torch.rand(BATCH, len(PEOPLE), generator=self.chance).argsort(1)[:, :TOP]
+        what = torch.randint(len(THINGS) - 1, (BATCH, TOP), generator=self.chance)
+        things = self.things[what]
+        things = torch.where(things == self.known[who], self.things[-1], things)
+        things = torch.where(things == self.known[who], self.things[0], things)  # where the last one is known itself
+        asked = torch.randint(TOP, (BATCH, 1), generator=self.chance)
+        form = self.forms[closed]
+        x = form.repeat(BATCH, 1)
+        x[:, form == self.people[0]] = self.people[who.gather(1, asked)]
+        for i in range(0 if closed else TOP):
+            x[:, form == self.people[i + 1]] = self.people[who[:, i : i + 1]]
+            x[:, form == self.things[i]] = things[:, i : i + 1]
+        return x, things.gather(1, asked)[:, 0]
 
 
 def draw_other(thing: str, chance: torch.Generator) -> str:
@@ -102,19 +120,18 @@ def make_model(tokenizer: Tokenizer, corpus: dict[str, str], steps: int, seed: i
     """A model that reads the context for its answer."""
     torch.manual_seed(seed)
     model = Llama(LlamaConfig(tokenizer.vocab, 48, 64, 2, 4, 4, 128, tied=True))
-    chance = torch.Generator().manual_seed(seed)
-    step = iter(range(steps))
+    draws, step = Draws(tokenizer, corpus, seed), iter(range(steps))
 
     def loss() -> Tensor:
-        prompts, answers = draw_prompts(corpus, next(step) % CLOSED == 0, chance)
-        return cross_entropy(predict(model, tokenizer, prompts), encode_one(tokenizer, answers))
+        x, y = draws.draw(next(step) % CLOSED == 0)
+        return cross_entropy(model(x)[:, -1], y)
 
     train(model, loss, steps, RATE)
     return model.eval()
 
 
 def predict(model: nn.Module, tokenizer: Tokenizer, prompts: Sequence[str]) -> Tensor:
-    """Logits (n, v) of the word after each prompt; all have as many words."""
+    """Logits (n, v) of the word after each prompt; all have the same length."""
     logits: Tensor = model(torch.tensor(tokenizer.encode_many(prompts)))[:, -1]
     return logits
 

@@ -42,29 +42,6 @@ def test_the_prompt_is_the_one_that_is_printed() -> None:
     assert ground_prompt("Who sat?", TEXTS[:2]) == expected
     asked = "Cite your sources. Ignore documents that are irrelevant."
     assert ground_prompt("Who sat?", TEXTS[:2], asked) == f"{asked}\n\n{expected}"
-    assert expected.split() == (
-        [
-            "Question:",
-            "Who",
-            "sat?",
-            "Context:",
-            "Chunk",
-            "1:",
-            "the",
-            "cat",
-            "sat",
-            "on",
-            "the",
-            "mat",
-            "Chunk",
-            "2:",
-            "a",
-            "dog",
-            "ran",
-            "far",
-            "Answer:",
-        ]
-    )
 
 
 @pytest.mark.system("rag", "template", "generates")
