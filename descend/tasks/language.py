@@ -5,7 +5,7 @@ min_θ  − (1/T) Σ_t log p_θ(x_{t+1} | x_1 .. x_t)  +  α N Σ_e f_e P_e     
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -31,6 +31,10 @@ class Language(Task):
     def moves(self, batch: Batch) -> Iterator[Move | JointMove]:
         yield Move("model", lambda: causal_lm_loss(self.model(batch["x"]), batch["y"]))
 
+    def choices(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Of each token: which one it is."""
+        return self.model(batch["x"]).flatten(0, -2), batch["y"].flatten()
+
     def score(self, batch: Batch) -> dict[str, Tensor]:
         return {"loss": token_losses(self.model(batch["x"]), batch["y"]).flatten()}
 
@@ -40,6 +44,19 @@ class Language(Task):
         if self.bytes_per_token:
             found["bits_per_byte"] = bits_per_byte(means["loss"], self.bytes_per_token)
         return found
+
+
+class MixedLanguage(Language):
+    """The same on several texts; `source` (b) is the number of each row's, and the loss of each is told by its name."""
+
+    def __init__(self, model: Callable[[Tensor], Tensor], names: Sequence[str], bytes_per_token: float = 0.0):
+        super().__init__(model, bytes_per_token)
+        self.names = list(names)
+
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        losses = token_losses(self.model(batch["x"]), batch["y"])
+        found = {f"{self.names[i]}_loss": losses[batch["source"] == i].flatten() for i in batch["source"].unique()}
+        return {"loss": losses.flatten(), **found}
 
 
 class BalancedLanguage(Language):

@@ -1,4 +1,4 @@
-"""Instruction tuning as a run: from random weights and from a base, with a penalty, replay and frozen parts; mistakes."""
+"""Instruction tuning as a run: from random weights and a base, with a penalty, replay and frozen parts; mistakes."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_mistakes_of_a_new_model(changes: dict[str, Any], said: str) -> None:
 
 
 def test_mistakes_of_a_base(base: str, chats: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="no part 'h.2'.*It has wte, wpe, h.0"):
+    with pytest.raises(Mistake, match=r"no part 'h.2'.*It has wte, wpe, h.0"):
         replace(recipe(chats), start=StartLanguage(base, "h.2")).build()
     with pytest.raises(Mistake, match="nowhere"):
         recipe(chats, str(tmp_path / "nowhere")).build()

@@ -132,6 +132,11 @@ def balanced_language() -> tuple[Task, Batch]:
     return task, {"x": tokens(61, B, 6), "y": tokens(61, B, 6)}
 
 
+def mixed_language() -> tuple[Task, Batch]:
+    task = language.MixedLanguage(llama.Llama(llama.TINY), ["prose", "code"])
+    return task, {"x": tokens(61, B, 6), "y": tokens(61, B, 6), "source": torch.arange(B) % 2}
+
+
 def conversations() -> Batch:
     """Rows of different lengths; from the fourth token on everything is an answer, of two rows general text."""
     found, lengths = tokens(61, B, 9), 5 + torch.arange(B) % 5
@@ -244,6 +249,7 @@ CASES: dict[str, Callable[[], tuple[Task, Batch]]] = {
     **ldm_cases.CASES,
     **retrieval_cases.CASES,
     "BalancedLanguage": balanced_language,
+    "MixedLanguage": mixed_language,
     "Classify": lambda: classifier(classify.Classify),
     "ClassifyAdversarially": lambda: images(lambda m: adversarial_examples.ClassifyAdversarially(m, 0.1)),
     "ClassifyText": lambda: read(

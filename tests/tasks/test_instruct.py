@@ -50,8 +50,8 @@ def test_both_forms_of_the_loss_are_the_sum_over_the_response() -> None:
     close(response_losses(logits, tokens, said), expected)
     close(sequence_losses(logits, tokens, said), expected)
     close(response_mean(logits, tokens, said) * said.sum(), expected.sum())
-    two = response_losses(torch.cat([logits, logits], 1)[:1], torch.cat([tokens[:, :1], tokens[:, 1:], tokens[:, 1:]], 1)[:1],
-                          torch.cat([said[:, :1], said[:, 1:], said[:, 1:]], 1)[:1])  # fmt: skip
+    twice = [torch.cat([x[:1, :1], x[:1, 1:], x[:1, 1:]], dim=1) for x in (tokens, said)]
+    two = response_losses(torch.cat([logits, logits], dim=1)[:1], *twice)
     close(two, 2 * expected[:1])  # an answer said twice counts twice: a sum, no mean
 
 

@@ -111,11 +111,11 @@ def test_folders_and_files(tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").unlink()
     with pytest.raises(Mistake, match="no record to train on"):
         Conversations(path=str(tmp_path)).read()
+    (tmp_path / "empty").mkdir()
     with pytest.raises(Mistake, match="no conversations in this folder"):
-        (tmp_path / "empty").mkdir()
         Conversations(path=str(tmp_path / "empty")).read()
     (tmp_path / "none.jsonl").write_text("\n")
-    with pytest.raises(Mistake, match="none.jsonl holds no record"):
+    with pytest.raises(Mistake, match=r"none.jsonl holds no record"):
         Conversations(path=str(tmp_path / "none.jsonl")).read()
     with pytest.raises(Mistake, match="too few to train and to validate"):
         Conversations(path=str(tmp_path / "test.jsonl")).read()
@@ -134,7 +134,7 @@ def test_equal_prompts_stay_on_one_side(tmp_path: Path) -> None:
 def test_generated_answers_are_right_and_nothing_is_in_two_parts() -> None:
     parts = split_instructions(tuple(SKILLS), 1200, 120)
     keys = [{one.key for one in part} for part in parts]
-    assert not (keys[0] & keys[1] or keys[0] & keys[2] or keys[1] & keys[2])
+    assert sum(map(len, keys)) == len(keys[0] | keys[1] | keys[2])
     assert len(parts.train) == 1200
     assert {one.task for one in parts.valid} == set(SKILLS)
     for one in parts.train:
@@ -150,7 +150,7 @@ def test_generated_answers_are_right_and_nothing_is_in_two_parts() -> None:
     assert split_instructions(tuple(SKILLS), 60, 12) == split_instructions(tuple(SKILLS), 60, 12)
     turns = [len(record.messages) for record in converse(parts.valid) if isinstance(record, Dialogue)]
     assert turns == [2, 2, 2, 4] * 24
-    with pytest.raises(Mistake, match="'revers': choose .* Did you mean 'reverse'"):
+    with pytest.raises(Mistake, match=r"'revers': choose .* Did you mean 'reverse'"):
         Conversations(tasks=("revers",)).read()
     with pytest.raises(ValueError, match="no content is left"):
         ask(("last",), 1, without=Everything())
@@ -211,7 +211,7 @@ def test_other_data_sets_become_instructions_and_come_back() -> None:
     assert [m["content"] for m in pair.messages] == ["Translate to French: The cat sleeps.", "Le chat dort."]  # type: ignore[attr-defined]
     with pytest.raises(Mistake, match="was not made by"):
         template.extract(pair)  # type: ignore[arg-type]
-    with pytest.raises(Mistake, match="needs one {text}"):
+    with pytest.raises(Mistake, match=r"needs one {text}"):
         InstructionTemplate("Classify.")
 
 
@@ -227,7 +227,7 @@ def test_a_mix_has_the_books_proportions() -> None:
     assert mixed == mix_records(sources, BOOK_MIX, 320)
     with pytest.raises(Mistake, match="'reformatted' has 400 records, and its share needs 625"):
         mix_records(sources, BOOK_MIX, 1000)
-    with pytest.raises(Mistake, match="no source 'humans'.*Did you mean 'human'"):
+    with pytest.raises(Mistake, match=r"no source 'humans'.*Did you mean 'human'"):
         mix_records(sources, {"humans": 1}, 10)
     with pytest.raises(Mistake, match="0 or more, and not all 0"):
         share_counts({"a": 0}, 10)
