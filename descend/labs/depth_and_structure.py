@@ -43,7 +43,7 @@ SCOPE = (
     "Eight inputs, one target, about 340 parameters, 1000 examples. Depth alone did not help: dense deep nets of this"
     " size were no better than shallow ones when the lab was built (seed 10)."
 )
-BUDGET = 12.0
+BUDGET = 8.0
 PRICE, LEAST = 0.5, 3  # nets of each shape that a second of one core buys
 EXAMPLES, NEW, STEPS, RATE = 1000, 2000, 1200, 0.01
 SHAPES = ("tree", "deep", "shallow")

@@ -44,7 +44,7 @@ PREDICTIONS = (
     AtLeast("network_rise", 1.2, "Networks: the highest test error of middle widths over the lowest of narrower ones."),
 )
 SCOPE = "60 examples, 20 inputs, σ = 0.5; networks of one hidden layer with up to 256 units."
-BUDGET = 16.0
+BUDGET = 12.0
 PRICE, LEAST = 1, 10  # datasets that a second of one core buys
 EXAMPLES, INPUTS, NOISE, LAMBDA = 60, 20, 0.5, 0.05
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 4.0, 10.0, 20.0)

@@ -39,7 +39,7 @@ PREDICTIONS = (
     AtLeast("unconstrained_moves", 1e-2, "How far an unconstrained one's does, after training."),
 )
 SCOPE = "Two toy tasks whose symmetry is exact. Where a symmetry is only approximate, building it in may cost."
-BUDGET = 20.0
+BUDGET = 10.0
 PRICE, LEAST = 0.1, 1  # rounds of both tasks that a second of one core buys
 LADDER, TARGETS, TESTS = (8, 16, 32, 64, 128, 256, 512), {"sets": 0.1, "translations": 0.25}, 500
 SET, RING, PATTERN, NOISE, STEPS, RATE = 5, 16, 5, 0.3, 600, 0.01

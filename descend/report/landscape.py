@@ -88,7 +88,7 @@ def finish(axes: Any, title: str, x: str) -> None:
 def make_landscape_page(found: Landscape) -> Html:
     """A page that needs no other file."""
     file = io.StringIO()
-    draw_landscape(found).savefig(file, format="svg")
+    draw_landscape(found).savefig(file, format="svg", metadata={"Date": None})
     drawing = file.getvalue()
     about = (
         f"The loss on {found.examples} validation examples around {found.checkpoint}. The directions are random (seed"
