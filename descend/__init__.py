@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from descend.models import load
     from descend.verbs.act import act
     from descend.verbs.ask import ask
+    from descend.verbs.calibrate import calibrate
     from descend.verbs.chat import chat
     from descend.verbs.compress import compress
     from descend.verbs.convert import convert
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "act",
     "ask",
+    "calibrate",
     "chat",
     "compress",
     "convert",

@@ -28,6 +28,7 @@ VERBS = {
             "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
         ),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
+        Verb("calibrate", "make a classifier as sure as it is right", "descend calibrate runs/demo"),
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
         Verb("track", "follow the objects of a video", "descend track runs/demo video.mp4 --out tracked.mp4"),
         Verb("generate", "write text with a trained language model", 'descend generate runs/demo "The for statement"'),

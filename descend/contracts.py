@@ -155,6 +155,14 @@ class Exhibit:
 
 
 @runtime_checkable
+@runtime_checkable
+class Chooses(Protocol):
+    """A task that chooses among classes."""
+
+    def choices(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Logits (n, classes) and true classes (n) of what a batch asks."""
+
+
 class HasFeatures(Protocol):
     """A model that turns an input into the vectors before its head."""
 

@@ -128,7 +128,7 @@ class NodeClassifier(GraphModel):
         answers = []
         for given in inputs:
             found = read_one(given, self.features, self.question)
-            best = self.forward(found.graph.batch()).softmax(dim=-1).max(dim=-1)
+            best = self.trained.probabilities(self.forward(found.graph.batch())).max(dim=-1)
             told = zip(found.names, best.indices.tolist(), best.values.tolist(), name_truths(found), strict=True)
             file = given if len(inputs) > 1 else ""
             answers += [NodeAnswer(name, self.labels[k], p, truth, file) for name, k, p, truth in told]
@@ -147,7 +147,7 @@ class GraphPredictor(GraphModel):
         if self.question.targets:
             rows = self.question.restore(z).tolist()
             return [answer_numbers(one, row, self.question.targets) for one, row in zip(asked, rows, strict=True)]
-        best = z.softmax(dim=-1).max(dim=-1)
+        best = self.trained.probabilities(z).max(dim=-1)
         told = zip(asked, best.indices.tolist(), best.values.tolist(), strict=True)
         return [answer_class(one, self.labels[k], p) for one, k, p in told]
 

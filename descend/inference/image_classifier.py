@@ -53,7 +53,7 @@ class ImageClassifier:
 
     def classify(self, images: Sequence[str | Path] | Tensor) -> list[Answer]:
         """The classes of image files, or of pixels (n, c, h, w) in 0..1."""
-        p = self.logits(self.images.read_images(images)).softmax(dim=1)
+        p = self.images.trained.probabilities(self.logits(self.images.read_images(images)))
         return rank_classes(name_images(images), p, self.labels)
 
     def predict(self, inputs: Sequence[str]) -> list[Answer]:

@@ -84,7 +84,7 @@ class TablePredictor:
             numbers = (target.mean + target.std * z[:, 0].double()).tolist()
             told = zip(records.lines, rows, numbers, truths, strict=True)
             return [TableAnswer(line, row, target.name, v, None, truth) for line, row, v, truth in told]
-        best = z.softmax(dim=-1).max(dim=-1)
+        best = self.trained.probabilities(z).max(dim=-1)
         found = zip(records.lines, rows, best.indices.tolist(), best.values.tolist(), truths, strict=True)
         return [TableAnswer(line, row, target.name, target.labels[k], p, truth) for line, row, k, p, truth in found]
 

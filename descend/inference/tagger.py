@@ -89,7 +89,7 @@ class Tagger:
             some = pieces[i : i + BATCH]
             batch = self.inputs.batch([piece.encoded for piece in some])
             given = {name: batch[name].to(self.trained.device) for name in ("x", "mask")}
-            p = run_encoder(self.trained.model, given).softmax(dim=-1).cpu()
+            p = self.trained.probabilities(run_encoder(self.trained.model, given)).cpu()
             for row, piece in zip(p, some, strict=True):
                 best = row[list(piece.starts)].max(dim=-1)
                 found = zip(best.indices.tolist(), best.values.tolist(), strict=True)

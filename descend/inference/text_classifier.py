@@ -33,6 +33,7 @@ class SentenceClassifier:
     logits: Callable[[Sequence[str], Sequence[str]], Tensor]
     """Texts, and the second texts of pairs ("" where there is none) -> z (n, K)"""
     labels: tuple[str, ...]
+    trained: Trained
     columns: Wanted = field(default_factory=Wanted)
     """Of the run's own data."""
     takes = "texts"
@@ -42,7 +43,7 @@ class SentenceClassifier:
         """The classes of each text, or pair of texts."""
         pieces = [slice(i, i + BATCH) for i in range(0, len(texts), BATCH)]
         seconds = seconds or [""] * len(texts)
-        rows = [self.logits(texts[piece], seconds[piece]).softmax(dim=-1).cpu() for piece in pieces]
+        rows = [self.trained.probabilities(self.logits(texts[piece], seconds[piece])).cpu() for piece in pieces]
         return rank_classes(texts, torch.cat(rows), self.labels)
 
     def predict(self, inputs: Sequence[str]) -> list[Answer]:
@@ -79,7 +80,7 @@ def open_sentence_classifier(trained: Trained) -> SentenceClassifier:
             return model(x.to(device))
 
         names = read_classes(trained.folder / CLASSES, model.config.classes)
-        return SentenceClassifier(recurrent_logits, names, columns)
+        return SentenceClassifier(recurrent_logits, names, trained, columns)
     inputs = Inputs.of(tokenizer, model.longest)
 
     def encoder_logits(texts: Sequence[str], seconds: Sequence[str]) -> Tensor:
@@ -87,4 +88,4 @@ def open_sentence_classifier(trained: Trained) -> SentenceClassifier:
         batch = inputs.batch([inputs.encode(first, second or None) for first, second in pairs])
         return run_encoder(model, {name: x.to(device) for name, x in batch.items()})
 
-    return SentenceClassifier(encoder_logits, model.config.labels.names, columns)
+    return SentenceClassifier(encoder_logits, model.config.labels.names, trained, columns)

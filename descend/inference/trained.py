@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from descend.errors import Mistake
+from descend.files import field, read_json
 from descend.models import is_policy_file, load
 from descend.weights.checkpoints import resolve_checkpoint
 from descend.weights.pipeline import Pipeline
 
+CALIBRATION = "calibration.json"  # beside the weights: {"temperature": T}
 BATCH = 64  # inputs that go through a model together
 
 
@@ -25,6 +31,21 @@ class Trained:
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
+
+    @cached_property
+    def temperature(self) -> float:
+        """By which the logits are divided: what `descend calibrate` found, 1 where nobody asked for it."""
+        path = self.folder / CALIBRATION
+        if self.folder.is_file() or not path.exists():
+            return 1.0
+        found = field(read_json(path), "temperature", float, path)
+        if not (isfinite(found) and found > 0):
+            raise Mistake(f"{path}: the temperature {found} is not a positive number; give descend calibrate again")
+        return found
+
+    def probabilities(self, z: Tensor) -> Tensor:
+        """softmax(z / T) of logits z (.., K)"""
+        return (z / self.temperature).softmax(dim=-1)
 
     @property
     def kind(self) -> str:

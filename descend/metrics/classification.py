@@ -9,7 +9,7 @@
 
 Guessing among K classes has top-k error 1 − k/K.
 
-Systems: top-k-error
+Systems: top-k-error, calibration-ece
 """
 
 from __future__ import annotations
@@ -56,14 +56,23 @@ def find_macro_f1(predicted: Tensor, y: Tensor) -> float:
 def reliability(p: Tensor, y: Tensor, bins: int = 10) -> tuple[Tensor, Tensor, Tensor]:
     """Of each bin of the largest probability: number of examples, mean confidence, accuracy (bins)."""
     sure, called = p.double().max(dim=-1)
+    return bin_confidence(sure, called == y, bins)
+
+
+def bin_confidence(sure: Tensor, right: Tensor, bins: int = 10) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of how sure each answer was (n), and whether it was right (n)."""
     place = (sure * bins).long().clamp(max=bins - 1)
     count = torch.bincount(place, minlength=bins)
-    confidence = torch.bincount(place, weights=sure, minlength=bins) / count.clamp(min=1)
-    accuracy = torch.bincount(place, weights=(called == y).double(), minlength=bins) / count.clamp(min=1)
+    confidence = torch.bincount(place, weights=sure.double(), minlength=bins) / count.clamp(min=1)
+    accuracy = torch.bincount(place, weights=right.double(), minlength=bins) / count.clamp(min=1)
     return count, confidence, accuracy
 
 
 def expected_calibration_error(p: Tensor, y: Tensor, bins: int = 10) -> float:
     """ECE: how far confidence is from accuracy, on average; 0 for a model that is right as often as it says."""
-    count, confidence, accuracy = reliability(p, y, bins)
-    return (count * (accuracy - confidence).abs()).sum().item() / max(len(y), 1)
+    return mean_gap(*reliability(p, y, bins))
+
+
+def mean_gap(count: Tensor, confidence: Tensor, accuracy: Tensor) -> float:
+    """ECE of the bins."""
+    return (count * (accuracy - confidence).abs()).sum().item() / max(int(count.sum()), 1)

@@ -44,11 +44,14 @@ class Classify(Task):
         logits: Tensor = self.model(batch["x"])
         return logits
 
+    def choices(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.logits(batch), batch["y"]
+
     def moves(self, batch: Batch) -> Iterator[Move]:
         yield Move("model", lambda: cross_entropy(self.logits(batch), batch["y"]).mean())
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
-        return score_classes(self.logits(batch), batch["y"])
+        return score_classes(*self.choices(batch))
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         return judge_classes(means, evidence)

@@ -46,9 +46,12 @@ class ClassifyNodes(Task):
 
         yield Move("model", loss, {"loss": count})
 
-    def score(self, batch: Batch) -> dict[str, Tensor]:
+    def choices(self, batch: Batch) -> tuple[Tensor, Tensor]:
         labelled = batch["y"] >= 0
-        return score_classes(self.logits(batch)[labelled], batch["y"][labelled])
+        return self.logits(batch)[labelled], batch["y"][labelled]
+
+    def score(self, batch: Batch) -> dict[str, Tensor]:
+        return score_classes(*self.choices(batch))
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         return judge_classes(means, evidence)

@@ -47,16 +47,16 @@ class TagTokens(Task):
         super().__init__()
         self.model = model
 
-    def select_tagged(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def choices(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits (n, tags) and tags (n) of the tokens that count."""
         return run_encoder(self.model, batch)[batch["at"]], batch["y"][batch["at"]]
 
     def moves(self, batch: Batch) -> Iterator[Move]:
-        loss = lambda: mean_or_zero(cross_entropy(*self.select_tagged(batch)))
+        loss = lambda: mean_or_zero(cross_entropy(*self.choices(batch)))
         yield Move("model", loss, {"loss": batch["at"].sum()})
 
     def score(self, batch: Batch) -> dict[str, Tensor]:
-        return score_classes(*self.select_tagged(batch))
+        return score_classes(*self.choices(batch))
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
         return judge_classes(means, evidence)
