@@ -77,8 +77,8 @@ def judge_entry(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     said = {key: shorten(whole[key]) for key in told if whole.get(key)}
     kept = [{key: part for key, part in found.items() if key != "needs"} for found in findings]
     verdict = whole["verdict"] if len(findings) == len(list_seeds(name)) else "incomplete"
-    place = {key: entry[key] for key in ("budget", "source", "date", "machine") if key in entry}
-    return {**place, **said, "findings": kept, "verdict": verdict}
+    about: dict[str, Any] = {key: entry[key] for key in ("budget", "source", "date", "machine") if key in entry}
+    return {**about, **said, "findings": kept, "verdict": verdict}
 
 
 def judge_recorded(name: str, budget: float, found: dict[str, Any]) -> dict[str, Any]:

@@ -92,8 +92,11 @@ def sweep(
     store: Store | None = None,
     again: bool = False,
     tell: Callable[[dict[str, Any]], None] = lambda found: None,
+    limit: float | None = None,
 ) -> dict[str, Any]:
     """The lab on each seed, and all together; `budget` seconds for everything that is not in the store yet.
+
+    `limit` is where it is stopped, by default the budget; without either, nowhere.
 
     A seed for which nothing is left is missing from the result, and told in "missing".
     """
@@ -101,10 +104,10 @@ def sweep(
         raise Mistake("--seeds 0: at least 1")
     each = share(name, seeds, budget)
     findings: list[dict[str, Any]] = []
-    spent, longest = 0.0, 0.0
+    spent, longest, most = 0.0, 0.0, budget if limit is None else limit
     for seed in seeds:
         found = store.read(name, seed, each) if store and not again else None
-        left = None if budget is None else budget - spent
+        left = None if most is None else most - spent
         if found is None and left is not None and findings and left < max(longest, 0.01):
             continue
         if found is None:

@@ -89,7 +89,7 @@ def make_statement(found: dict[str, Any]) -> Html:
         ("as printed", found.get("printed", "")),
         ("as tested", found["claim"]),
         ("scope", found.get("scope", "")),
-        ("retuned after a first verdict", found.get("retuned", "")),
+        ("retuned after a first look", found.get("retuned", "")),
     ]
     lines = [html("<tr><td class=soft>{}</td><td>{}</td></tr>", name, said) for name, said in rows if said]
     return html('<section class="card"><div class="wide"><table>{}</table></div></section>', lines)

@@ -40,7 +40,7 @@ def make_ledger(found: list[dict[str, Any]], drawings: dict[str, str], made: str
 
 def mark_retuned(found: dict[str, Any]) -> str:
     """What a reader of the verdict has to know besides."""
-    remarks = ["retuned after a first verdict"] if found.get("retuned") else []
+    remarks = ["retuned after a first look"] if found.get("retuned") else []
     remarks += [f"as printed: {found['printed_verdict']}"] if found.get("printed_verdict") else []
     return "; ".join(remarks)
 

@@ -31,7 +31,7 @@ def format_lab(found: dict[str, Any]) -> str:
     return "\n\n".join([*parts, *format_verdict(found)])
 
 
-SAID = {"scope": "Scope", "retuned": "Retuned after a first verdict"}
+SAID = {"scope": "Scope", "retuned": "Retuned after a first look"}
 
 
 def fill(text: str) -> str:

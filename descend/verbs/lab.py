@@ -21,6 +21,9 @@ from descend.labs._sweep import FOLDER, Store, forecast, name_machine, sweep
 from descend.verbs.evidence import format_lab, name_columns, place
 from descend.verbs.flags import read_seconds
 
+DRAWN = (".png", ".svg", ".html")
+"""What a figure, or a page with one, is written as."""
+
 
 def lab(
     name: str, seed: int = 0, budget: float | None = None, seeds: int = 3, keep: str | Path | None = None
@@ -44,11 +47,16 @@ def lab(
 
 
 def examine_lab(
-    name: str, seeds: Sequence[int], budget: float | None = None, store: Store | None = None, again: bool = False
+    name: str,
+    seeds: Sequence[int],
+    budget: float | None = None,
+    store: Store | None = None,
+    again: bool = False,
+    limit: float | None = None,
 ) -> dict[str, Any]:
     """What the sweep finds, and where the claim stands in the books."""
     kept: list[dict[str, Any]] = []
-    found = sweep(name, seeds, budget, store, again, kept.append)
+    found = sweep(name, seeds, budget, store, again, kept.append, limit)
     dates = sorted({f"{one['date']}, {one['machine']}" for one in kept if "date" in one})
     made = "; ".join(dates) or f"{time.strftime('%Y-%m-%d')}, {name_machine()}"
     return {**found, "where": place(found["entries"]), "kept": sum("kept" in one for one in kept), "made": made}
@@ -93,7 +101,7 @@ def command(
         descend lab --all --workers 2 --out labs.html
     """
     if out is not None:
-        check_out(out, all)
+        check_out(out, (".html",) if all else DRAWN)
     if seeds < 1:
         raise Mistake(f"--seeds {seeds}: at least 1")
     if workers < 1:
@@ -146,13 +154,15 @@ def tell_all(
     said = f"forecast: {sum(costs[name][0] for name in chosen)} measurements of {len(chosen)} labs, about"
     print(f"{said} {total / 60:.0f} min of one core, on {workers}", file=sys.stderr, flush=True)
     began = time.monotonic()
+    limits = {name: None if budget is None else budget * costs[name][1] / max(total, 1e-9) for name in chosen}
     if workers > 1:
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            for name in pool.map(measure_one, chosen, *([one] * len(chosen) for one in (seeds, store, again))):
+            same = ([one] * len(chosen) for one in (seeds, store, again))
+            for name in pool.map(measure_one, chosen, *same, limits.values()):
                 print(f"{name} is measured", file=sys.stderr, flush=True)
     found = []
     for name in chosen:
-        one = examine_lab(name, seeds, None, store, again and workers == 1)
+        one = examine_lab(name, seeds, None, store, again and workers == 1, limits[name] if workers == 1 else 0.0)
         found.append(one)
         if not json:
             print(f"{name}: {one['verdict']} ({sum(one['seconds']):.1f} s)", flush=True)
@@ -167,9 +177,9 @@ def tell_all(
         write_ledger(found, out, f"{name_machine()}; {took} with {workers} workers")
 
 
-def measure_one(name: str, seeds: Sequence[int], store: Store, again: bool) -> str:
+def measure_one(name: str, seeds: Sequence[int], store: Store, again: bool, limit: float | None) -> str:
     """Measure a lab in a process of its own; what it finds is in the store."""
-    sweep(name, seeds, None, store, again)
+    sweep(name, seeds, None, store, again, limit=limit)
     return name
 
 
@@ -202,9 +212,8 @@ def format_claim(lab: dict[str, str]) -> str:
     return lab["lab"] + "\n" + textwrap.fill(lab["claim"], 78, initial_indent="  ", subsequent_indent="  ")
 
 
-def check_out(out: Path, all: bool) -> None:
+def check_out(out: Path, kinds: tuple[str, ...] = DRAWN) -> None:
     """Refuse a place that cannot be written to before the work is done, not after."""
-    kinds = (".html",) if all else (".png", ".svg", ".html")
     if out.suffix not in kinds:
         raise Mistake(f"--out {out}: the name must end in {' or '.join(', '.join(kinds).rsplit(', ', 1))}")
     if not out.parent.is_dir():
@@ -216,16 +225,15 @@ def save(found: dict[str, Any], out: Path) -> None:
     numbers = next((numbers for numbers in found["numbers"] if numbers is not None), None)
     if numbers is None and out.suffix != ".html":
         raise Mistake(f"--out {out}: nothing was measured that could be drawn; give a larger --budget")
-    figure = labs.open_lab(found["lab"]).figure(numbers) if numbers is not None else None
     if out.suffix != ".html":
-        figure.savefig(out, dpi=160)
+        labs.open_lab(found["lab"]).figure(numbers).savefig(out, dpi=160)
         return
     from descend.report.lab import make_lab_page
     from descend.web.page import write_page
 
     file = io.StringIO()
-    if figure is not None:
-        figure.savefig(file, format="svg")
+    if numbers is not None:
+        labs.open_lab(found["lab"]).figure(numbers).savefig(file, format="svg")
     seeds = ", ".join(map(str, found["seeds"]))
     made = f"seeds {seeds}, budget {found['budget']:.4g} s a seed, {found['made']}; numbers and figure: the first seed"
     write_page(out, make_lab_page({**found, "made": made}, file.getvalue(), *name_columns(numbers or {})))

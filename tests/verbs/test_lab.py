@@ -119,7 +119,7 @@ def test_the_ledger_of_all_labs(
     said = (
         "as printed",
         "as tested",
-        "retuned after a first verdict",
+        "retuned after a first look",
         "DLN-C.35",
         "torch",
         "data:image/png",
