@@ -90,7 +90,7 @@ def fit(x: Tensor, y: Tensor, width: int, steps: int, seed: int) -> nn.Module:
 
 
 def foretell(columns: dict[str, Any]) -> dict[str, Any]:
-    """What two-digit numbers of small networks say of five-digit ones, and the other networks' losses of one left out."""
+    """What two-digit numbers of small networks say of five-digit ones, and the losses of one that is left out."""
     sizes, easy, hard = columns["parameters"], columns["exact 2"], columns["exact 5"]
     chance = 0.1
     try:
