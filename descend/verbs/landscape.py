@@ -179,7 +179,7 @@ def command(
     """
     use_code(code)
     if out is not None:
-        check_out(out, False)
+        check_out(out)
     found = landscape(run, checkpoint, start, points, radius, examples, seed)
     path = out if out is not None or json else Run.open(run).folder / "landscape.html"
     if path is not None and path.suffix == ".html":
