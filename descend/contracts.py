@@ -155,7 +155,6 @@ class Exhibit:
 
 
 @runtime_checkable
-@runtime_checkable
 class Chooses(Protocol):
     """A task that chooses among classes."""
 
@@ -163,6 +162,7 @@ class Chooses(Protocol):
         """Logits (n, classes) and true classes (n) of what a batch asks."""
 
 
+@runtime_checkable
 class HasFeatures(Protocol):
     """A model that turns an input into the vectors before its head."""
 
