@@ -19,14 +19,24 @@ from starlette.exceptions import HTTPException
 
 from descend.errors import Mistake
 from descend.server.refusal import Refusal
-from descend.studio import compare_page, inside_page, labs_page, learn_page, run_list, run_page, train_page, use_page
+from descend.studio import (
+    compare_page,
+    inside_page,
+    labs_page,
+    learn_page,
+    playground_page,
+    run_list,
+    run_page,
+    train_page,
+    use_page,
+)
 from descend.studio.frame import read_static
 from descend.studio.gate import StudioGate
 from descend.studio.jobs import Queue
 from descend.studio.opened import Opened
 from descend.studio.place import Place
 
-PARTS = (run_list, run_page, compare_page, train_page, use_page, learn_page, labs_page, inside_page)
+PARTS = (run_list, run_page, compare_page, train_page, use_page, learn_page, labs_page, inside_page, playground_page)
 
 
 class Studio:
