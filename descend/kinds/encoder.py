@@ -17,6 +17,7 @@ from descend.errors import Mistake
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.models import load, model_folder, with_head
 from descend.models.bert import BertConfig
+from descend.nn.transfer import freeze
 from descend.ranges import Depth, Fraction, Length, Width
 from descend.tasks.fine_tune import run_encoder
 from descend.text.inputs import Inputs
@@ -26,6 +27,7 @@ from descend.weights.transfer import take_over
 
 Show = Callable[[Callable[[Batch], Tensor], Any, Inputs], list[Exhibit]]
 """What the model says of a batch, data and the form of the inputs -> what the report shows"""
+BODY = ("embed", "encoder")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class EncoderSize:
     heads: Width = 4
     hidden: Width = 512
     dropout: Fraction = 0.1
+    freeze: str = ""
+    """body (only the head learns), or parts of the pre-trained model that stay as they are: embed,encoder.layers.0."""
 
 
 def build_encoder(
@@ -48,6 +52,8 @@ def build_encoder(
 ) -> tuple[Any, Inputs, str]:
     """The model with this head, the form of its inputs, and what it started from."""
     if not size.path:
+        if size.freeze:
+            raise Mistake("--model.freeze keeps what was trained, and nothing was; give --model.path too")
         inputs = Inputs.extend(learn_tokenizer(), size.context)
         try:
             config = BertConfig(
@@ -61,7 +67,8 @@ def build_encoder(
     if "labels" not in {f.name for f in fields(source.config)}:
         raise Mistake(f"--model.path {size.path}: {type(source).__name__} is not an encoder such as BERT or RoBERTa")
     model: Any = with_head(replace(source.config, labels=labels), head)
-    new = take_over(model, source, ("embed", "encoder"))
+    new = take_over(model, source, BODY)
+    freeze(model, BODY if size.freeze == "body" else [part.strip() for part in size.freeze.split(",") if part.strip()])
     origin = (
         f"{size.path} ({'new: ' + ', '.join(sorted({name.partition('.')[0] for name in new})) if new else 'whole'})"
     )

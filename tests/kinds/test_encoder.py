@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,10 +19,12 @@ from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as TINY_GPT2
 from descend.models.roberta import TINY as TINY_ROBERTA
 from descend.models.roberta import Roberta, RobertaForTokenClassification
+from descend.optim.rules import AdamW
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
 from descend.weights.labels import Labels
 from tests.close import close
+from tests.engine.small import training
 
 SMALL = EncoderSize(context=16, width=16, depth=1, heads=2, hidden=32)
 
@@ -53,6 +56,50 @@ def test_a_trained_encoder_can_be_fine_tuned(tmp_path: Path) -> None:
         replace(SMALL, path=str(tmp_path / "other")), "ForTokenClassification", Labels(), characters
     )
     assert type(tagger) is BertForTokenClassification
+
+
+@pytest.mark.system("fine-tuning-objective", "task-heads")
+@pytest.mark.parametrize("frozen", ["body", "embed", ""])
+def test_a_head_on_a_pre_trained_language_model(frozen: str, tmp_path: Path) -> None:
+    """With the body frozen only the head learns, and the body is that of the pre-trained model to the bit."""
+    torch.manual_seed(0)
+    base, inputs, _ = build_encoder(SMALL, "ForMaskedLM", Labels(), lambda: Tokenizer.characters("abcdefgh 0123"))
+    base.save_pretrained(tmp_path)
+    inputs.tokenizer.save(tmp_path)
+    (tmp_path / "texts.tsv").write_text(
+        "".join(f"{w} {i % 4}\t{w}\n" for i in range(20) for w in ("abc", "def", "gah"))
+    )
+    whole: Any = recipes.get("bert-classify")
+    recipe = replace(
+        whole,
+        model=EncoderSize(path=str(tmp_path), context=16, freeze=frozen),
+        data=replace(whole.data, path=str(tmp_path / "texts.tsv")),
+        optim=AdamW(lr=1e-2),
+        loop=replace(whole.loop, steps=4, batch=8, precision="float32"),
+    )
+    run = training(recipe)
+    before = {name: p.clone() for name, p in run.parts.model.named_parameters()}
+    for _ in range(4):
+        run.advance()
+    moved = {
+        name.partition(".")[0] for name, p in run.parts.model.named_parameters() if not torch.equal(p, before[name])
+    }
+    expected = {"body": set(), "embed": {"encoder"}, "": {"embed", "encoder"}}[frozen]
+    assert moved & {"embed", "encoder"} == expected
+    assert moved - {"embed", "encoder"} == {"classes", "pooler"}
+    for name, p in base.named_parameters():
+        if frozen == "body" and name.startswith(("embed.", "encoder.")):
+            assert torch.equal(dict(run.parts.model.named_parameters())[name], p)
+
+
+def test_only_what_was_trained_can_be_frozen(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=r"give --model.path too"):
+        build_encoder(replace(SMALL, freeze="body"), "ForMaskedLM", Labels(), characters)
+    model, inputs, _ = build_encoder(SMALL, "ForMaskedLM", Labels(), characters)
+    model.save_pretrained(tmp_path)
+    inputs.tokenizer.save(tmp_path)
+    with pytest.raises(Mistake, match=r"no part 'encode'.*Did you mean 'encoder"):
+        build_encoder(replace(SMALL, path=str(tmp_path), freeze="encode"), "ForMaskedLM", Labels(), characters)
 
 
 def test_roberta_starts_as_well_and_gpt2_does_not(tmp_path: Path) -> None:

@@ -18,14 +18,15 @@ from descend.data.text.conversation_source import Conversations, GeneralText
 from descend.engine.evaluation import score_set
 from descend.errors import Mistake
 from descend.inference.chatter import Chatter
+from descend.kinds.adapters import Lora
 from descend.kinds.start_language import StartLanguage, grow_vocabulary, open_base
 from descend.models import load
 from descend.models.gpt2 import GPT2Config
 from descend.models.llama import LlamaConfig
-from descend.optim.rules import SGD
+from descend.optim.rules import SGD, AdamW
 from descend.optim.schedules import Constant
 from descend.sampling.filters import TokenSampler
-from descend.tasks.instruct import InstructNear, relative_change
+from descend.tasks.instruct import Instruct, InstructNear, relative_change
 from descend.text.chat_template import parse_turns
 from descend.text.tokenizer import Tokenizer
 from tests.close import close
@@ -126,7 +127,7 @@ def test_a_run_is_evaluated_and_talked_to(run: Any, chats: str) -> None:
     assert parts.exhibits is not None
     [shown] = parts.exhibits()
     assert shown.title == "Answers"
-    assert "Exact: add" in shown.note
+    assert "Exact: count" in shown.note
 
 
 @pytest.mark.system("pretrained-weight-penalty", "frozen-copy")
@@ -171,6 +172,43 @@ def test_replay_gives_the_share_that_was_asked_for(base: str, chats: str, tmp_pa
         assert not batch["said"][~general].all(1).any()
     scores = score_set(parts.task, parts.valid)
     assert {"loss", "general_loss"} <= set(scores)
+
+
+@pytest.mark.system("catastrophic-forgetting", "early-stopping")
+def test_a_general_benchmark_stops_the_run_and_its_best_weights_are_kept(base: str, chats: str, tmp_path: Path) -> None:
+    """With --watch "min general_loss" the best checkpoint is the step that forgot least, and patience ends the run."""
+    text = str(text_file(tmp_path))
+    loop = {"steps": 40, "batch": 19, "eval_every": 2, "save_every": 2, "watch": "min general_loss", "patience": 2}
+    made = recipe(chats, base, data={"general": GeneralText(text, 0.0)}, loop=loop, optim=SGD(0.3))
+    saved = train(made, tmp_path / "run")
+    lines = map(json.loads, (saved.folder / "metrics.jsonl").read_text().splitlines())
+    scores = {line["step"]: line["valid"]["general_loss"] for line in lines if "valid" in line}
+    best = min(scores, key=lambda step: scores[step])
+    assert best < max(scores) < 40, "it stopped early, and not at its best"
+    model: Any = load(saved.folder)
+    [general] = [batch for batch in made.build().valid if "x" in batch][:1]
+    task = Instruct(model)
+    whole = score_set(task, [batch for batch in made.build().valid if "x" in batch])
+    assert whole["general_loss"] == pytest.approx(scores[best], rel=1e-5)
+    assert general["x"].shape[1] > 8
+
+
+@pytest.mark.system("instruction-tuning", "adapter")
+def test_an_adapter_learns_in_the_place_of_the_weights(base: str, chats: str) -> None:
+    """The same recipe, and the same conversations; the base stays as it is to the bit."""
+    found: dict[str, float] = {}
+    for name, adapter in {"weights": None, "adapter": Lora(rank=4, alpha=8.0, targets=("qkv", "out"))}.items():
+        run = training(recipe(chats, base, adapter=adapter, optim=AdamW(lr=2e-2), loop={"batch": 19}))
+        before = {key: p.clone() for key, p in run.parts.model.named_parameters()}
+        learns = {key for key, p in run.parts.model.named_parameters() if p.requires_grad}
+        first = run.evaluate()["loss"]
+        for _ in range(12):
+            run.advance()
+        found[name] = run.evaluate()["loss"] / first
+        moved = {key for key, p in run.parts.model.named_parameters() if not torch.equal(p, before[key])}
+        assert moved <= learns
+        assert (len(learns) == len(before)) is (adapter is None)
+    assert max(found.values()) < 0.99
 
 
 def test_frozen_parts_stay_and_the_rest_moves(base: str, chats: str) -> None:
