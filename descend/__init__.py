@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
     from descend.verbs.sample import sample
+    from descend.verbs.scale import scale
     from descend.verbs.serve import serve
     from descend.verbs.studio import studio
     from descend.verbs.trace import trace
@@ -88,6 +89,7 @@ __all__ = [
     "resume",
     "runs",
     "sample",
+    "scale",
     "serve",
     "studio",
     "trace",

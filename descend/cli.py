@@ -27,6 +27,7 @@ VERBS = {
         Verb(
             "tune", "search for good values: learning rate, batch, width, ...", "descend tune lenet-digits --trials 20"
         ),
+        Verb("scale", "a ladder of sizes: what would more compute give?", "descend scale gpt2-chars --budget 30m"),
         Verb("evaluate", "score a trained model on its test data", "descend evaluate runs/demo"),
         Verb("calibrate", "make a classifier as sure as it is right", "descend calibrate runs/demo"),
         Verb("predict", "ask a trained model about images, texts, a table", "descend predict runs/demo photo.png"),
