@@ -48,7 +48,7 @@ def test_the_other_documents_of_a_step_are_the_wrong_answers() -> None:
     close(move.value().total(), total / len(scores))
 
 
-@pytest.mark.system("cross-and-bi-encoder", "cross-encoder")
+@pytest.mark.system("cross-and-bi-encoder")
 def test_the_candidates_of_a_query_compete_beside_what_the_retriever_says() -> None:
     task, batch = case("RankCandidates")
     [move] = list(task.moves(batch))
