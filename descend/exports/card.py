@@ -10,6 +10,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from descend.diagnosis.signs import flatten
+from descend.files import read_json
 from descend.report.history import History, as_number, read_history
 from descend.report.scores import MEANING, spell
 from descend.weights.checkpoints import step_of
@@ -17,8 +19,9 @@ from descend.weights.layout import Layout
 
 NAME = "README.md"
 FACTS = 40  # lines of facts about the data
+TOLD = ("about", "takes", "parameters")  # of a recipe, to whoever chooses one
 PUBLIC = {  # where weights of this layout are opened, besides here
-    "transformers": 'from transformers import AutoModel  # or the class that config.json names\n\nmodel = AutoModel.from_pretrained("{folder}")',
+    "transformers": 'from transformers import {name}\n\nmodel = {name}.from_pretrained("{folder}")',
     "diffusers": 'from diffusers import DiffusionPipeline\n\npipeline = DiffusionPipeline.from_pretrained("{folder}")',
 }
 
@@ -28,8 +31,8 @@ def is_public(layout: Layout) -> bool:
     return layout.library == "diffusers" or any(ours != theirs for ours, theirs in layout.fields.items())
 
 
-def write_card(run: Path, checkpoint: Path, out: str, kind: str, layout: Layout, parameters: int) -> str:
-    """The page, for a checkpoint of a run or for a model folder."""
+def write_card(run: Path, checkpoint: Path, saved: Path, out: str, kind: str, layout: Layout, parameters: int) -> str:
+    """The page, for a checkpoint of a run or for a model folder that was saved and will be called `out`."""
     history = read_history(run) if (run / "recipe.json").is_file() else None
     name = history.name if history else run.name
     about = " ".join(map(hide_path, str(history.recipe.get("about") or "").split())) if history else ""
@@ -40,7 +43,7 @@ def write_card(run: Path, checkpoint: Path, out: str, kind: str, layout: Layout,
         lines += [*list_scores(history, step_of(checkpoint.name)), *list_training(history, step_of(checkpoint.name))]
     lines += ["## Open it", "", "```python", "import descend", "", f'model = descend.load("{out}")', "```", ""]
     if is_public(layout):
-        lines += ["```python", PUBLIC[layout.library].format(folder=out), "```", ""]
+        lines += ["```python", PUBLIC[layout.library].format(folder=out, name=name_class(saved)), "```", ""]
     return "\n".join(lines)
 
 
@@ -79,7 +82,8 @@ def list_training(history: History, step: int | None) -> list[str]:
     lines[-1] += f" on {where} with {with_versions}." if where else f" with {with_versions}."
     facts = [f"- {name}: {hide_path(value)}" for name, value in list(history.facts.items())[:FACTS] if name != "unit"]
     values = history.recipe.get("values")
-    flags = [f"--{name} {hide_path(value)}" for name, value in flatten(values if isinstance(values, dict) else {})]
+    flat = flatten(values if isinstance(values, dict) else {})
+    flags = [f"--{name} {hide_path(value)}" for name, value in flat.items() if is_flag(name, value)]
     return [
         *lines,
         "",
@@ -96,16 +100,15 @@ def list_training(history: History, step: int | None) -> list[str]:
     ]
 
 
-def flatten(values: dict[str, Any], name: str = "") -> list[tuple[str, Any]]:
-    """("optim.lr", 0.001) of nested values, without the names of classes and what is not set."""
-    found: list[tuple[str, Any]] = []
-    for key, value in values.items():
-        whole = f"{name}.{key}" if name else key
-        if isinstance(value, dict):
-            found += flatten(value, whole)
-        elif key not in ("class", "about") and value not in (None, ""):
-            found.append((whole, value))
-    return found
+def name_class(saved: Path) -> str:
+    """The class that config.json names."""
+    named = read_json(saved / "config.json").get("architectures") if (saved / "config.json").is_file() else None
+    return str(named[0]) if isinstance(named, list) and named else "AutoModel"
+
+
+def is_flag(name: str, value: Any) -> bool:
+    """Whether it is something to give on the command line."""
+    return name not in TOLD and value not in (None, "")
 
 
 def hide_path(value: Any) -> str:

@@ -91,8 +91,8 @@ def find_entry(model: Any, folder: Path | None = None, samples: Sequence[Tensor]
     names = list_inputs(model)
     if names[:1] == ["graph"]:
         raise Mistake(
-            f"a {type(model).__name__} takes a graph, whose links decide what is added to what; ONNX has no such input: "
-            f"--to safetensors keeps the weights"
+            f"a {type(model).__name__} takes a graph, whose links decide what is added to what; ONNX has no such "
+            f"input: --to safetensors keeps the weights"
         )
     if samples:
         given = [Given(name, x, choose_axes(name, x)) for name, x in zip(names, samples, strict=False)]

@@ -35,7 +35,7 @@ BLOCK = 32
 TYPES = {"f32": ("F32", 0), "f16": ("F16", 1), "q8_0": ("Q8_0", 7), "q4_0": ("Q4_0", 2)}
 """--type -> ggml's name, and the number of the file type."""
 WITHIN = {"F32": 0.0, "F16": 2.0**-11, "Q8_0": 1 / 127, "Q4_0": 1 / 7}
-"""The largest error, in units of the largest number of a block (of the number itself for F16): rounding and the scale's."""
+"""The largest error in units of a block's largest number (F16: of the number itself): its rounding and the scale's."""
 KEPT = {"q4_0": {"token_embd.weight": "Q8_0", "output.weight": "Q8_0"}}
 ALWAYS = {"position_embd.weight": "F32"}
 LLAMA = {
@@ -203,8 +203,8 @@ def check_rows(shapes: dict[str, tuple[tuple[int, ...], str]], kind: str) -> Non
     for key, (shape, chosen) in shapes.items():
         if chosen.startswith("Q") and shape[-1] % BLOCK:
             raise Mistake(
-                f"--type {kind} packs {BLOCK} numbers of a row together, and {key} has rows of {shape[-1]}, no multiple; "
-                f"choose f16 or f32, or sizes that {BLOCK} divides"
+                f"--type {kind} packs {BLOCK} numbers of a row together, and {key} has rows of {shape[-1]}, "
+                f"no multiple; choose f16 or f32, or sizes that {BLOCK} divides"
             )
 
 

@@ -40,7 +40,9 @@ REASONS = {  # what torch says -> what it means
     r"inferred a static shape of (\d+) for dimension inputs\['tensors'\]\[\d+\]\.shape\[1\]": (
         "a loop in it runs over the {0} positions of the text, so that their number cannot vary in a graph"
     ),
-    r"\.numpy\(\) is not supported": "a part of it is computed outside of torch (regions are proposed by classic segmentation)",
+    r"\.numpy\(\) is not supported": (
+        "a part of it is computed outside of torch (regions are proposed by classic segmentation)"
+    ),
     r"No ONNX function found for <OpOverload\(op='([\w.]+)'": "ONNX has no operation like {0}",
     r"takes reverse passes inside of its forward pass": "its forward pass takes derivatives, which a graph does not",
 }

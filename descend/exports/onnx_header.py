@@ -1,6 +1,6 @@
 """What an ONNX file says of itself: a protocol buffer, read field by field without its package.
 
-    field: number · 8 + kind | value            kind 0 a number, 1 eight bytes, 2 a length and so many bytes, 5 four bytes
+    field: number · 8 + kind | value         kind 0 a number, 1 eight bytes, 2 a length and so many bytes, 5 four bytes
     model: producer 2, graph 7, opset 8, properties 14          graph: nodes 1, initial tensors 5, inputs 11, outputs 12
 
 Weights are passed over, not read. Numbers of fields are those of onnx.proto; the tests hold them against the package.

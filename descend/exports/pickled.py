@@ -61,8 +61,8 @@ def explain_refusal(path: Path, said: str) -> str:
     for pattern in CALLS:
         if found := re.search(pattern, said):
             return (
-                f"{path} is a pickle that calls {found[1].rstrip('.')} when it is opened: it holds more than tensors and "
-                f"plain values, and is not read; ask for a .safetensors file, or save model.state_dict() alone"
+                f"{path} is a pickle that calls {found[1].rstrip('.')} when it is opened: it holds more than tensors "
+                f"and plain values, and is not read; ask for a .safetensors file, or save model.state_dict() alone"
             )
     first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason is given")
     return f"{path} is damaged, or no file of torch.save: {first[:TEXT]}"

@@ -55,7 +55,7 @@ def write_folder(model: Pretrained, run: Path, checkpoint: Path, out: Path) -> N
         model.save_pretrained(aside)
         if not (aside / NAME).exists():  # one that came with the model stays
             kind, layout = type(model).__name__, layout_of(type(model))
-            write_text(aside / NAME, write_card(run, checkpoint, out.name, kind, layout, count(model)))
+            write_text(aside / NAME, write_card(run, checkpoint, aside, out.name, kind, layout, count(model)))
         for path in aside.rglob("*"):
             sync(path)
         sync(aside)

@@ -119,7 +119,7 @@ def test_what_has_no_form_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"holds no tokenizer\.json"):
         write_gguf(model, tmp_path, path)
     narrow = llama.Llama(llama.LlamaConfig(VOCAB, 24, 48, 1, 2, 2, hidden=96))
-    with pytest.raises(Mistake, match="packs 32 numbers of a row together, and token_embd.weight has rows of 48"):
+    with pytest.raises(Mistake, match=r"packs 32 numbers of a row together, and token_embd\.weight has rows of 48"):
         write_gguf(narrow, folder, path, "q8_0")
     stretched = llama.Llama(replace(model.config, rope=replace(model.config.rope, kind="linear", factor=2.0)))
     with pytest.raises(Mistake, match="rope_type 'linear' is not written to GGUF"):
@@ -131,7 +131,7 @@ def test_what_has_no_form_is_refused(folder: Path, tmp_path: Path) -> None:
 def test_another_tokenizer_is_refused(kind: str, tmp_path: Path) -> None:
     made = Tokenizer(models.WordLevel({"a": 0}, "a") if kind == "words" else models.BPE({"a": 0}, []))
     made.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(Mistake, match="train with --data.tokenizer bpe|GGUF has no name for"):
+    with pytest.raises(Mistake, match=r"train with --data\.tokenizer bpe|GGUF has no name for"):
         write_gguf(build("llama"), tmp_path, tmp_path / "m.gguf")
 
 

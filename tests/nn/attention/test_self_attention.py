@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
-from descend.models import model_class
+from descend.contracts import Boxes
+from descend.losses.detection.set_prediction import SetPrediction
+from descend.models import detr, model_class
+from descend.nn.attention import multi_head
 from descend.nn.attention.big_bird import BigBirdAttention
 from descend.nn.attention.linear import LinearAttention
 from descend.nn.attention.linformer import LinformerAttention
@@ -18,7 +22,10 @@ from descend.nn.attention.performer import PerformerAttention
 from descend.nn.attention.self_attention import SelfAttention
 from descend.nn.attention.sliding_window import GlobalWindow, SeparateGlobalWindow, WindowAttention
 from descend.nn.attention.strided import FixedAttention, StridedAttention
+from descend.nn.detection import set_queries
+from descend.nn.detection.set_queries import PlacedAttention
 from descend.nn.encoder import Encoder, EncoderBlock
+from descend.ops.attention.dot_product import attention as equation
 from tests.close import close
 
 MODULES = {
@@ -107,3 +114,43 @@ def test_encoders_and_decoders_are_built_of_one_module(name: str, causal: bool, 
     assert any(s.get("causal", False) for s in seen) == causal
     looks_elsewhere = [s["source"].data_ptr() != s["x"].data_ptr() for s in seen if s.get("source") is not None]
     assert any(looks_elsewhere) == cross
+
+
+@pytest.mark.system("shared-attention-core", "detr")
+def test_detr_attends_with_the_same_core() -> None:
+    """Its attention without places is `Attention` with the same parameters, and every product of queries and keys of
+    DETR under its set loss is made by the core that the others use: the equation in its place gives the same loss and
+    gradients."""
+    torch.manual_seed(0)
+    ours, known = PlacedAttention(16, 4), Attention(16, 4)
+    ours.load_state_dict(known.state_dict())
+    x, source, mask = torch.randn(2, 5, 16), torch.randn(2, 9, 16), (torch.arange(9) < 7).expand(2, 1, 1, 9)
+    close(ours(x, x, x), known(x))
+    close(ours(x, source, source, mask), known(x, source, mask=mask))
+    model = detr.Detr(detr.TINY).double()
+    image = detr.TINY_INPUT().double()
+    truth = Boxes(
+        torch.tensor([[[5.0, 5.0, 40.0, 60.0]], [[30.0, 10.0, 90.0, 50.0]]], dtype=torch.float64),
+        torch.tensor([[1], [2]]), torch.ones(2, 1, dtype=torch.float64),
+    )  # fmt: skip
+    calls = []
+
+    def written_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+        assert mask is None
+        assert dropout == 0
+        calls.append(q.shape[1])
+        return equation(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))[0].transpose(1, 2)
+
+    def differentiate() -> list[Tensor]:
+        loss = torch.stack(list(SetPrediction()(model(image), truth, torch.empty(0)).terms.values())).sum()
+        layers = [m for m in model.modules() if isinstance(m, PlacedAttention)]
+        return [loss, *torch.autograd.grad(loss, [p for layer in layers for p in layer.parameters()])]
+
+    model.eval()
+    with_core = differentiate()
+    assert set_queries.attend is multi_head.attend
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_queries, "attend", written_out)
+        for a, b in zip(with_core, differentiate(), strict=True):
+            close(a, b, loosen=100)  # gradients of keys' biases are 0 but for rounding
+    assert len(calls) == detr.TINY.depth + 2 * detr.TINY.decoder_depth
