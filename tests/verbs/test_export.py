@@ -53,7 +53,8 @@ def test_a_public_folder(run: Path, tmp_path: Path) -> None:
     assert read_front_matter(page) == {"library_name": "transformers", "tags": ["descend", "llama"]}
     scores = descend.evaluate(run)["valid"]
     assert f"| perplexity | {scores['perplexity']:.4g} |" in page
-    for line in ("Llama on pets.txt", "--model.width 32", "--steps 4", "import LlamaForCausalLM", 'descend.load("pets")'):
+    flags = ("--model.width 32", "--steps 4")
+    for line in ("Llama on pets.txt", *flags, "import LlamaForCausalLM", 'descend.load("pets")'):
         assert line in page
     assert str(run.parent) not in page
     tokens = torch.randint(270, (2, 9), generator=torch.Generator().manual_seed(0))
