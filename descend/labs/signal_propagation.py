@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from descend.engine.minimise import minimise
-from descend.labs._evidence import Above, AtMost, Below
+from descend.labs._evidence import Above, AtLeast, AtMost, Below
 from descend.nn.init import Rule, he, initialize, lecun, normal_, xavier
 from descend.ops.activations import identity, relu, tanh
 from descend.ops.normalization import layer_norm
@@ -64,6 +64,11 @@ PREDICTIONS = (
     ),
 )
 CONTROLS = (AtMost("error", 0.05, "The largest standard error of a factor as a share of it."),)
+PRINTED_PREDICTIONS = (
+    AtLeast(
+        "tanh at the end", 0.5, "VOM's form: under tanh Xavier's variance stays near 1, so half is left at the end."
+    ),
+)
 SCOPE = "Random nets of 50 layers of 128 units; nothing is trained."
 WIDTH, DEPTH, EXAMPLES = 128, 50, 16
 BUDGET = 4.0
@@ -170,6 +175,7 @@ def drift(random: torch.Generator) -> tuple[list[float], list[float]]:
 def effects(numbers: dict[str, Any]) -> dict[str, float]:
     """Of one seed, by the names of the predictions."""
     rows = [i for i, name in enumerate(numbers["net"]) if "tanh" not in name]
+    tanh = numbers["curves"]["signal"]["xavier, tanh"]
     ways = [(numbers[way], numbers[f"{way}_error"]) for way in ("signal", "gradient")]
     found = [(numbers["factor"][i], seen[i], errors[i]) for seen, errors in ways for i in rows]
     return {
@@ -178,6 +184,7 @@ def effects(numbers: dict[str, Any]) -> dict[str, float]:
         "random units differ": numbers["spread_of_random_units"],
         "layer norm off": max(abs(std - 1) for std in numbers["drift"]["layer norm"]),
         "error": max(error / q for q, _, error in found),
+        "tanh at the end": tanh[-1] / tanh[0],
     }
 
 
