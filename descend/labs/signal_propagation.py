@@ -65,9 +65,7 @@ PREDICTIONS = (
 )
 CONTROLS = (AtMost("error", 0.05, "The largest standard error of a factor as a share of it."),)
 PRINTED_PREDICTIONS = (
-    AtLeast(
-        "tanh at the end", 0.5, "VOM's form: under tanh Xavier's variance stays near 1, so half is left at the end."
-    ),
+    AtLeast("tanh at the end", 0.5, "VOM's form: under tanh the variance stays near 1 with Xavier's; half is near."),
 )
 SCOPE = "Random nets of 50 layers of 128 units; nothing is trained."
 WIDTH, DEPTH, EXAMPLES = 128, 50, 16
