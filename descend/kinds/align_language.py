@@ -15,7 +15,7 @@ from descend.kinds.alignment import Alignment
 from descend.kinds.alignment_stages import repeat_prompts
 from descend.kinds.origin import find_files
 from descend.kinds.recipe import Judged
-from descend.ranges import Positive
+from descend.ranges import NonNegative, Positive
 from descend.tasks.language_policy import ProximalTokens
 from descend.tasks.reward import RankResponses
 from descend.text.tokenizer import Tokenizer
@@ -67,6 +67,8 @@ class PreferDirectly(Alignment):
 
     beta: Positive = 0.1
     """β: how dearly leaving the reference is paid for; a smaller one goes further."""
+    anchor: NonNegative = 0.0
+    """α: weight of −log π of a chosen token, which keeps the chosen responses likely; 0: DPO as published."""
     all_stages: ClassVar[tuple[str, ...]] = ("instruct", "prefer")
 
 

@@ -117,7 +117,7 @@ class Workshop:
     def prefer(self, number: int) -> Stage:
         sets = {part: tokenize(split_pairs(self.records[part]), self.tokenizer, self.context) for part in PARTS}
         beta = self.recipe.beta
-        task = DirectPreference(self.language, self.reference, beta, self.write, self.measure)
+        task = DirectPreference(self.language, self.reference, beta, self.write, self.measure, self.recipe.anchor)
         link = Link("prefer", "policy", task, hand_over(self.language, self.reference))
         valid = {name: spread(x, SCORED) for name, x in sets["valid"].items()}
         batches = Together(PreferencesInOrder(valid, 64), self.prompts("valid"))

@@ -68,7 +68,7 @@ PRINTED = "Causal: generation. Masked: understanding. Instruction tuning: follow
 CLAIM = "At equal compute each of the four objectives is the best of them on its own row."
 PREDICTIONS = (
     AtLeast("text, nats", 0.02, "the next best −log p of a token less that of causal; less refutes it"),
-    AtLeast("hidden", 0.1, "share of hidden tokens named: masked less the next best"),
+    AtLeast("hidden", 0.04, "share of hidden tokens named: masked less the next best"),
     AtLeast("instructions", 0.3, "share obeyed: instructions less the next best"),
     AtLeast("reward", 0.5, "quality of what is written: RLHF less the next best"),
 )

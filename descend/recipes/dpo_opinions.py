@@ -10,12 +10,13 @@ from descend.optim.stages import InStages
 RECIPE = PreferDirectly(
     about="DPO on generated opinions (or prompt, chosen and rejected: --data.path FILE.jsonl)",
     parameters=0,
-    takes="1 min",
+    takes="2 min",
     model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
     data=Preferences(noise=0.5),
     optim=AdamW(lr=3e-4, betas=(0.9, 0.98)),
     before=AdamW(lr=3e-3, betas=(0.9, 0.98)),
-    schedule=InStages(shares=(0.45, 0.55)),
-    beta=0.3,
-    loop=Loop(steps=700, batch=32, clip=1.0, eval_every=100, save_every=100, watch="max accuracy"),
+    schedule=InStages(shares=(0.5, 0.5)),
+    beta=0.5,
+    anchor=1.0,
+    loop=Loop(steps=600, batch=32, clip=1.0, eval_every=100, save_every=100, watch="max accuracy"),
 )

@@ -8,6 +8,9 @@ At the start π = π_ref, and L = log 2 exactly. The reference is frozen and kno
 are those of the implied rewards; the KL is estimated on responses that the policy writes itself, where that is asked
 for (`write`), since pairs say little about what it would say now.
 
+Only differences count in L, so the likelihood of both responses may fall while that of texts nobody compared rises. An
+`anchor` α adds −α E log π of a chosen token to L, which holds the chosen responses (trl's "sft" beside "sigmoid").
+
 Systems: dpo
 """
 
@@ -40,9 +43,10 @@ class DirectPreference(Task):
         beta: float,
         write: Callable[[Batch], Batch] | None = None,
         measure: Callable[[Batch], dict[str, Tensor]] | None = None,
+        anchor: float = 0.0,
     ):
         super().__init__()
-        self.policy, self.beta, self.write, self.measure = policy, beta, write, measure
+        self.policy, self.beta, self.write, self.measure, self.anchor = policy, beta, write, measure, anchor
         self.reference = reference.eval().requires_grad_(False)
 
     def train(self, mode: bool = True) -> Self:
@@ -52,21 +56,31 @@ class DirectPreference(Task):
         return self
 
     def moves(self, batch: Batch) -> Iterator[Move]:
-        yield Move("policy", lambda: self.loss(batch))
+        yield Move("policy", lambda: self.loss(batch), self.count_units(batch))
+
+    def count_units(self, batch: Batch) -> dict[str, Tensor]:
+        """The anchor is a mean over the tokens of the chosen responses."""
+        return {"anchor": batch["written"][:, 0].sum()} if self.anchor else {}
 
     def loss(self, batch: Batch) -> Loss:
         """The mean over pairs."""
-        ratio = self.log_ratio(batch["tokens"], batch["written"])
-        losses = dpo_loss(ratio[:, 0], ratio[:, 1], self.beta)
-        return Loss({"loss": losses.mean()}, {k: v.mean() for k, v in self.compare(ratio.detach(), batch).items()})
+        ratio, mine = self.look(batch["tokens"], batch["written"])
+        terms = {"loss": dpo_loss(ratio[:, 0], ratio[:, 1], self.beta).mean()}
+        if self.anchor:
+            terms["anchor"] = -self.anchor * mine[:, 0].sum() / self.count_units(batch)["anchor"].clamp_min(1)
+        return Loss(terms, {k: v.mean() for k, v in self.compare(ratio.detach(), batch).items()})
 
     def log_ratio(self, tokens: Tensor, written: Tensor) -> Tensor:
         """log π(y|x) − log π_ref(y|x), for texts (.., t): (..)"""
+        return self.look(tokens, written)[0]
+
+    def look(self, tokens: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, and log π(y|x)."""
         flat, at = tokens.flatten(0, -2), written.flatten(0, -2)
         mine = response_log_prob(self.policy(flat[:, :-1]), flat, at)
         with torch.no_grad():
             theirs = response_log_prob(self.reference(flat[:, :-1]), flat, at)
-        return (mine - theirs).view(tokens.shape[:-1])
+        return (mine - theirs).view(tokens.shape[:-1]), mine.view(tokens.shape[:-1])
 
     def compare(self, ratio: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Implied rewards of both responses, their margin, whether the order is right (a tie is half right), and how

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from descend.kinds.start_language import StartLanguage
 from descend.models import load
 from descend.models.gpt2 import GPT2, GPT2Config, GPT2ForSequenceClassification
 from descend.models.lstm_lm import RecurrentLMConfig
+from descend.optim.rules import AdamW
 from descend.optim.stages import InStages
 from tests.close import close
 from tests.engine.small import train, training
@@ -116,6 +118,20 @@ def test_one_table_holds_the_scores_of_all_stages(runs: Path) -> None:
     for name in ("", "reward", "reference"):  # each stage's model opens like any other
         assert load(runs / "chain/checkpoints/last" / name)
     assert isinstance(load(runs / "chain/checkpoints/last/reward"), GPT2ForSequenceClassification)
+
+
+@pytest.mark.system("multi-stage-training", "own-objective")
+def test_each_stage_improves_its_own_objective(tmp_path: Path) -> None:
+    """Scores at the end of each of the four stages, beside those at its beginning."""
+    recipe = small("rlhf", steps=100, schedule=EQUAL, optim=AdamW(lr=2e-3))
+    recipe = replace(recipe, loop=replace(recipe.loop, eval_every=25, save_every=100))
+    lines = [line["valid"] for line in train(recipe, tmp_path / "run").lines() if "valid" in line]
+    assert len(lines) == 4
+    assert lines[0]["pretrain_loss"] < 5.0 < log(250)
+    assert lines[1]["instruct_loss"] < 0.8 * lines[0]["instruct_loss"]
+    assert lines[1]["reward_loss"] == pytest.approx(log(2), abs=1e-4)
+    assert lines[2]["reward_loss"] < lines[1]["reward_loss"] - 0.02
+    assert lines[3]["gain"] > 0.05
 
 
 @pytest.mark.system("multi-stage-training", "skipped")

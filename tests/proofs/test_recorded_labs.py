@@ -79,6 +79,9 @@ RECORDED = [
             "foundation-model-pipeline", "against-scratch", "against-base", "reward-only", "scale"
         ),
     ),
+    pytest.param("four-objectives", marks=pytest.mark.system("pretraining-family-comparison", "four-objectives")),
+    pytest.param("reward-hacking", marks=pytest.mark.system("reward-hacking", "proxy-and-truth", "without-kl")),
+    pytest.param("biased-rewards", marks=pytest.mark.system("biased-reward-labs", "length", "amplified")),
     pytest.param("likelihood-trap", marks=pytest.mark.system("likelihood-trap", "samplers", "log-p")),
     pytest.param("language-applications", marks=pytest.mark.system("language-model-applications", "baselines")),
     pytest.param(
@@ -98,6 +101,7 @@ MEASURED = [
         "normalization-methods",
         marks=pytest.mark.system("normalization-comparison", "batch-sizes", "variable-length"),
     ),
+    pytest.param("dpo-and-ppo", marks=pytest.mark.system("dpo", "ppo-comparison")),
     pytest.param("raw-index", marks=pytest.mark.system("position-encoding-labs", "raw-index")),
     pytest.param("attention-caches", marks=pytest.mark.system("multi-head-latent-attention", "comparison")),
 ]

@@ -45,3 +45,19 @@ def test_shapes_are_read_from_vectors_learned_without_labels(recipe: str) -> Non
 def test_pairs_of_unseen_images_are_verified() -> None:
     """On every seed, with a threshold that was fitted to training pairs."""
     assert min(read("verify-digits accuracy")) >= 0.9
+
+
+@pytest.mark.system("reward-model", "held-out-accuracy")
+def test_a_reward_model_orders_new_answers() -> None:
+    """On every seed: pairs of an annotator without noise."""
+    assert min(read("reward-opinions accuracy")) >= 0.95
+
+
+@pytest.mark.system("rlhf", "reward-rises")
+@pytest.mark.system("foundation-model-pipeline", "preferences")
+def test_a_model_trained_on_preferences_pleases_more_and_stays_near() -> None:
+    """Pre-trained, instructed and aligned in one run, on every seed: the reward rises over that of the model before
+    PPO, at a bounded KL, and the true quality over that of the answers it had learned from (-0.63)."""
+    assert min(read("rlhf-opinions gain")) >= 1.0
+    assert max(read("rlhf-opinions kl")) <= 10
+    assert min(read("rlhf-opinions quality")) >= 0.0

@@ -42,7 +42,7 @@ def rank() -> tuple[Task, Batch]:
 
 
 def prefer() -> tuple[Task, Batch]:
-    return DirectPreference(GPT2(TINY).double(), GPT2(TINY).double(), 0.5), responses(2)
+    return DirectPreference(GPT2(TINY).double(), GPT2(TINY).double(), 0.5, anchor=0.3), responses(2)
 
 
 def chain() -> tuple[Task, Batch]:

@@ -89,7 +89,7 @@ def test_it_comes_to_the_best_policy_of_the_rewards_that_made_the_pairs(seed: in
 
 @pytest.mark.system("dpo", "trl")
 def test_loss_and_rewards_are_those_of_trl(tmp_path: Path) -> None:
-    """DPOTrainer's own loss, with a trainer that holds only what it reads."""
+    """DPOTrainer's own loss, with a trainer that holds only what it reads; alone, and with the chosen held fast."""
     trl = pytest.importorskip("trl")
     transformers = pytest.importorskip("transformers")
     from trl.trainer.utils import add_fused_lm_head
@@ -114,6 +114,10 @@ def test_loss_and_rewards_are_those_of_trl(tmp_path: Path) -> None:
     )  # fmt: skip
     inputs = {"input_ids": flat, "attention_mask": (flat > 0).long(), "completion_mask": written.long()}
     loss = trl.DPOTrainer._compute_loss(trainer, theirs[0], inputs, False)
+    trainer.loss_types, trainer.loss_weights = ["sigmoid", "sft"], [1.0, 0.7]
+    held = trl.DPOTrainer._compute_loss(trainer, theirs[0], inputs, False)
+    close(DirectPreference(*models, 0.4, anchor=0.7).loss(batch).total(), held, loosen=10)  # type: ignore[arg-type]
+    assert float(held.detach()) > float(loss.detach()) + 0.1
     found = task.loss(batch)
     close(found.total(), loss, loosen=10)
     told = {name: values[0] for name, values in trainer._metrics["eval"].items()}
