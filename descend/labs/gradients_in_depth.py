@@ -68,8 +68,8 @@ KINDS = {
 }
 
 
-def log_ratio(kind: Kind, depth: int, random: torch.Generator) -> float:
-    """log ‖gradient at layer 1‖ − log ‖gradient at layer L‖ of one fresh net."""
+def log_norms(kind: Kind, depth: int, random: torch.Generator) -> Tensor:
+    """log ‖gradient at layer l‖ − log ‖gradient at layer L‖ of one fresh net, for l = 1 … L."""
     x = torch.randn(BATCH, WIDTH, generator=random, dtype=torch.float64).requires_grad_()
     activation = getattr(torch, kind.activation)
     layers: list[Tensor] = [x]
@@ -81,19 +81,21 @@ def log_ratio(kind: Kind, depth: int, random: torch.Generator) -> float:
         a = activation(z)
         layers.append(layers[-1] + a / depth**0.5 if kind.around == "skip" else a)
     top = torch.randn(BATCH, WIDTH, generator=random, dtype=torch.float64)
-    first, last = torch.autograd.grad(layers[-1], [layers[1], layers[-1]], top)
-    return float(first.norm().clamp_min(1e-300).log() - last.norm().log())
+    slopes = torch.autograd.grad(layers[-1], layers[1:], top)
+    logs = torch.stack([slope.norm() for slope in slopes]).clamp_min(1e-300).log()
+    return logs - logs[-1]
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """The mean log ratio of every kind and depth."""
+    """The mean log ratio of every kind and depth, and of every layer at the greatest depth."""
     nets, random = buy_trials(budget, PRICE, LEAST), torch.Generator().manual_seed(seed)
-    curves = {
-        name: [sum(log_ratio(kind, depth, random) for _ in range(nets)) / nets for depth in DEPTHS]
-        for name, kind in KINDS.items()
-    }
+    curves, layers = {}, {}
+    for name, kind in KINDS.items():
+        norms = [torch.stack([log_norms(kind, depth, random) for _ in range(nets)]).mean(0) for depth in DEPTHS]
+        curves[name], layers[name] = [float(norm[0]) for norm in norms], norms[-1].tolist()
     slopes = [slope(curves[name]) for name in KINDS]
-    return {"net": list(KINDS), "slope": slopes, "depth": list(DEPTHS), "curves": curves, "nets": nets}
+    found = {"net": list(KINDS), "slope": slopes, "depth": list(DEPTHS), "nets": nets}
+    return {**found, "curves": curves, "layers": layers}
 
 
 def slope(curve: list[float]) -> float:
@@ -116,9 +118,11 @@ def effects(numbers: dict[str, Any]) -> dict[str, float]:
 
 
 def figure(numbers: dict[str, Any]) -> Figure:
-    """The log ratio against depth."""
-    fig, (axes,) = make_panels(1)
+    """The log ratio against depth, and layer by layer in the deepest nets."""
+    fig, (left, right) = make_panels(2)
     for name, curve in numbers["curves"].items():
-        axes.plot(numbers["depth"], curve, "o-", ms=3, lw=1.4, label=name)
-    finish(axes, "log gradient, first layer over last", "depth")
+        left.plot(numbers["depth"], curve, "o-", ms=3, lw=1.4, label=name)
+        right.plot(range(1, DEPTHS[-1] + 1), numbers["layers"][name], lw=1.4, label=name)
+    finish(left, "log gradient, first layer over last", "depth")
+    finish(right, f"log gradient of each of {DEPTHS[-1]} layers over the last", "layer", legend=False)
     return fig

@@ -16,6 +16,7 @@ from descend.labs import (
     bias_variance,
     depth_and_structure,
     double_descent,
+    error_surface,
     flat_minima,
     generalization_gap,
     gradients_in_depth,
@@ -38,6 +39,7 @@ LABS = (
     bias_variance,
     depth_and_structure,
     double_descent,
+    error_surface,
     flat_minima,
     generalization_gap,
     gradients_in_depth,
@@ -48,7 +50,7 @@ LABS = (
     symmetry_and_samples,
     wide_networks,
 )
-FAST = (generalization_gap, bias_variance, simplicity_bias, gradients_in_depth, approximation_rates)
+FAST = (error_surface, generalization_gap, bias_variance, simplicity_bias, gradients_in_depth, approximation_rates)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.__name__.rpartition(".")[2])
@@ -75,6 +77,7 @@ def test_measured_in_little(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
 
 
 CHANGES = [
+    (error_surface, {"steps": lambda v: [40] * len(v)}),
     (bias_variance, {"error": lambda v: [1.0] * len(v)}),
     (generalization_gap, {"population": lambda v: [2 * one for one in v]}),
     (simplicity_bias, {"rank_correlation": lambda v: 0.1}),
@@ -158,7 +161,7 @@ def test_a_minimum_sharper_than_two_over_the_rate_is_left() -> None:
         assert float(theta.detach()) == pytest.approx((1 - rate * curvature) ** step)
 
 
-@pytest.mark.system("gradient-noise-flat-minima", "network")
+@pytest.mark.system("gradient-noise-flat-minima")
 def test_sharpness_is_the_largest_eigenvalue() -> None:
     from descend.autodiff.hessian import hessian
 

@@ -20,6 +20,7 @@ LABS = [
     pytest.param("gradients-in-depth", marks=mark("vanishing-exploding-in-depth", "norms", "remedies")),
     pytest.param("residual-landscape", marks=mark("loss-landscape", "residual")),
     pytest.param("flat-minima", marks=mark("gradient-noise-flat-minima", "two-minima", "network")),
+    pytest.param("error-surface", marks=mark("quadratic-error-surface", "rate", "picture")),
     pytest.param("wide-networks", marks=mark("ntk-linearization", "width")),
     pytest.param(
         "double-descent",

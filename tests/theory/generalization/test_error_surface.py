@@ -21,7 +21,7 @@ def data() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.system("quadratic-error-surface")
-@pytest.mark.system("quadratic-error-surface", "neuron", "picture")
+@pytest.mark.system("quadratic-error-surface", "neuron")
 @pytest.mark.system("loss-landscape", "grid")
 def test_the_error_of_a_neuron_is_a_bowl(data: tuple[torch.Tensor, torch.Tensor]) -> None:
     """Its minimum is that of torch's least squares and of a grid; an optimizer's path ends there, across contours."""
