@@ -21,15 +21,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from descend.engine.frozen import checksum
 from descend.labs._evidence import AtLeast, AtMost
+from descend.labs._relative_reader import RelativeReader
 from descend.labs._train import train
-from descend.nn.attention.multi_head import Attention
-from descend.nn.attention.relative_bias import ClippedRelativeBias
-from descend.nn.mlp import MLP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,26 +56,6 @@ PRICE = 70  # steps that a second of one core buys, the rest included
 LEAST = 1500  # steps below which nothing is said
 
 
-class Reader(nn.Module):
-    """tokens (b, t) -> logits (b, t, v): pre-norm blocks of attention and a feed-forward part."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(2 * SYMBOLS, WIDTH)
-        self.biases = nn.ModuleList([ClippedRelativeBias(HEADS, NEAR) for _ in range(DEPTH)])
-        self.norms = nn.ModuleList([nn.LayerNorm(WIDTH) for _ in range(2 * DEPTH)])
-        self.layers = nn.ModuleList([Attention(WIDTH, HEADS) for _ in range(DEPTH)])
-        self.mlps = nn.ModuleList([MLP(WIDTH, 2 * WIDTH, nn.GELU()) for _ in range(DEPTH)])
-        self.out = nn.Linear(WIDTH, 2 * SYMBOLS)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        x, t = self.embedding(tokens), tokens.shape[1]
-        for k, (layer, bias, mlp) in enumerate(zip(self.layers, self.biases, self.mlps, strict=True)):
-            x = x + layer(self.norms[2 * k](x), mask=bias(t, t), causal=True)
-            x = x + mlp(self.norms[2 * k + 1](x))
-        return self.out(x)
-
-
 def list_mappings() -> tuple[Tensor, Tensor]:
     """All permutations (n, 8) in a fixed random order: those to train on, and those held out."""
     rows = torch.tensor([[0]])
@@ -102,7 +80,7 @@ def prompts(mapping: Tensor, k: int, random: torch.Generator) -> tuple[Tensor, T
 
 
 @torch.no_grad()
-def curve(model: Reader, mappings: Tensor, seed: int) -> list[float]:
+def curve(model: RelativeReader, mappings: Tensor, seed: int) -> list[float]:
     """Accuracy with 0, 1, .., 8 shots."""
     random = torch.Generator().manual_seed(seed)
     found = []
@@ -123,7 +101,7 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     steps = max(4, round(PRICE * budget))
     known, unseen = list_mappings()
     torch.manual_seed(seed)
-    model = Reader()
+    model = RelativeReader(2 * SYMBOLS, WIDTH, DEPTH, HEADS, NEAR)
     random = torch.Generator().manual_seed(seed)
     untrained = curve(model, unseen, 100 + seed)
 
