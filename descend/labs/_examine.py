@@ -146,13 +146,15 @@ def average(values: Sequence[Any], figure: Callable[[list[float]], float]) -> An
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, torch computes on one thread."""
-    before = torch.get_num_threads()
+    """Inside, torch computes on one thread; whatever was interrupted there, gradients are as they were afterwards."""
+    threads, gradients, dtype = torch.get_num_threads(), torch.is_grad_enabled(), torch.get_default_dtype()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(gradients)
+        torch.set_default_dtype(dtype)
 
 
 def load_libraries() -> None:

@@ -89,6 +89,18 @@ def test_a_measurement_is_stopped_at_its_limit(monkeypatch: pytest.MonkeyPatch) 
     assert gather([found])["mean"] == {}
 
 
+def test_what_was_interrupted_leaves_gradients_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception between the switch of `no_grad` and its block leaves them off."""
+
+    def stop(seed: int, budget: float) -> dict[str, Any]:
+        torch.set_grad_enabled(False)
+        raise NeedsMore(1)
+
+    monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": stop}))
+    examine("toy")
+    assert torch.is_grad_enabled()
+
+
 def test_a_measurement_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(seed: int, budget: float) -> dict[str, Any]:
         raise NeedsMore(70)
