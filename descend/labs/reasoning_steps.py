@@ -58,7 +58,7 @@ CONTROLS = (
 SCOPE = "Two layers on sums of 8 digits modulo 10; the steps are given, not invented, and the chains have one form."
 N, SUM, ANSWER, VOCAB = 8, 10, 11, 12  # the tokens "=" and ":"
 WIDTH, DEPTH, HEADS, NEAR, BATCH, RATE = 64, 2, 2, 12, 64, 4e-3
-ASKED, CHAINS, TEMPERATURE, LEAKED, PROBED = 400, 9, 1.6, 200, 100
+ASKED, CHAINS, TEMPERATURE, LEAKED, PROBED = 400, 9, 3.5, 200, 100
 BUDGET = 40.0
 PRICE = 30  # steps that a second of one core buys of each of the first two models
 LEAST = 900  # steps below which nothing is said
