@@ -32,7 +32,7 @@ VALUES = {
     "optim.lr": 1e-2,
     "batch": 64,
     "steps": 900,
-    "loop.threads": 1,
+    "threads": 1,
 }
 
 
@@ -53,7 +53,7 @@ def measure(seed: int, folder: Path) -> dict[str, Any]:
     """A ladder, its floor beside the entropy, and the run that it foretold."""
     text = folder / "text.txt"
     entropy = write_text(text, seed)
-    values = {**VALUES, "data.path": str(text), "loop.seed": seed}
+    values = {**VALUES, "data.path": str(text), "seed": seed}
     began = time.perf_counter()
     found = descend.scale("gpt2-chars", values, folder / "ladder", sizes=5, span=8.0, times=10.0)
     told = found["prediction"]

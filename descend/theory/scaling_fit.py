@@ -211,7 +211,10 @@ def find_pitfalls(x: Sequence[float], losses: Sequence[float], at: float = 0.0) 
         )
     elif bend < 0 and chance < CURVED:
         found.append("steeper with size: have the largest runs seen the test data?")
-    [error] = hold_out(x, losses, fit_power_law)
+    try:
+        [error] = hold_out(x, losses, fit_power_law)
+    except Mistake:
+        return found  # without the largest run there is no law
     if abs(error) > HELD_OUT:
         found.append(
             f"hold-out: the largest run is predicted {abs(error):.1%} {'above' if error > 0 else 'below'} its loss"

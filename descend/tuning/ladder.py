@@ -143,12 +143,10 @@ def plan_ladder(recipe: Recipe, sizes: int, span: float, budget: float, by: Sequ
     if budget:
         most = min(most, int(SPARE * budget / sum(s * r.seconds for s, r in zip(shares, rungs, strict=True))))
     if most * shares[0] < LEAST_STEPS:
-        need = LEAST_STEPS / shares[0] * sum(s * r.seconds for s, r in zip(shares, rungs, strict=True)) / SPARE
-        said = f"--budget {budget:g}s leaves" if budget else f"--steps {most} leaves"
-        left = int(most * shares[0])
-        raise Mistake(
-            f"{said} the smallest model {left} steps of {LEAST_STEPS} at least; the ladder needs {need:.0f} s"
-        )
+        enough = math.ceil(LEAST_STEPS / shares[0])
+        time_needed = enough * sum(s * r.seconds for s, r in zip(shares, rungs, strict=True)) / SPARE
+        cure = f"--budget {math.ceil(time_needed)}s and --steps {enough}" if budget else f"--steps {enough}"
+        raise Mistake(f"the smallest model would take {int(most * shares[0])} steps, too few; give at least {cure}")
     return [Rung(**{**asdict(r), "steps": round(most * share)}) for r, share in zip(rungs, shares, strict=True)]
 
 
