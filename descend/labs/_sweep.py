@@ -52,8 +52,7 @@ class Store:
     def write(self, found: dict[str, Any]) -> dict[str, Any]:
         """Keep a finding; what is kept, with date and machine."""
         path = self.path(found["lab"], found["seed"], found["budget"])
-        with naming(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         here = {"source": mark_source(found["lab"]), "date": time.strftime("%Y-%m-%d"), "machine": name_machine()}
         write_json(path, {**{key: found[key] for key in KEPT if key in found}, **here})
         return {**found, **here}
@@ -103,6 +102,9 @@ def sweep(
     if not seeds:
         raise Mistake("--seeds 0: at least 1")
     each = share(name, seeds, budget)
+    if store:
+        with naming(store.folder):
+            (store.folder / name.replace("_", "-")).mkdir(parents=True, exist_ok=True)
     findings: list[dict[str, Any]] = []
     spent, longest, most = 0.0, 0.0, budget if limit is None else limit
     for seed in seeds:

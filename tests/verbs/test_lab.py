@@ -140,6 +140,14 @@ def test_wrong_flags(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> No
     assert err.startswith("descend: ")
 
 
+def test_where_to_keep_is_checked_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "runs").write_text("in the way", encoding="utf-8")
+    assert cli.main(["lab", "wl-and-gin"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "runs/labs" in err
+
+
 def test_where_to_write_is_checked_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lab", "attention-scale", "--out", "scale.pdf"]) == 2
     assert cli.main(["lab", "attention-scale", "--out", str(tmp_path / "no" / "scale.png")]) == 2
