@@ -69,7 +69,7 @@ def test_a_lab_states_what_it_tests(lab: ModuleType) -> None:
 def test_measured_in_little(lab: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few trials on a seed that is not recorded: JSON, an effect for each prediction, a figure."""
     monkeypatch.setattr(lab, "LEAST", 1)
-    few = {"generalization_gap": 0.04, "bias_variance": 0.04, "simplicity_bias": 0.3, "gradients_in_depth": 0.5}
+    few = {"generalization_gap": 0.04, "bias_variance": 0.04, "simplicity_bias": 0.1, "error_surface": 1.0}
     numbers = lab.measure(5, few.get(lab.__name__.rpartition(".")[2], 0.5))
     json.dumps(numbers)
     assert judge_seed(lab, numbers) in ("supported", "refuted", "open")
@@ -86,12 +86,10 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("lab", "change"), CHANGES, ids=lambda v: v.__name__.rpartition(".")[2] if hasattr(v, "CLAIM") else ""
-)
+@pytest.mark.parametrize(("lab", "change"), CHANGES, ids=lambda v: getattr(v, "__name__", ""))
 def test_other_numbers_refute(lab: ModuleType, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "LEAST", 1)
-    numbers = lab.measure(5, 0.5)
+    numbers = lab.measure(5, 1.0 if lab is error_surface else 0.5)
     doctored = {**numbers, **{key: f(numbers[key]) for key, f in change.items()}}
     assert judge_seed(lab, doctored) == "refuted"
 

@@ -19,9 +19,9 @@ from descend.theory.generalization.approximation import (
 )
 from tests.close import close
 
-LINE = torch.linspace(0, 1, 401, dtype=torch.float64)[:, None]
+LINE = torch.linspace(0, 1, 1601, dtype=torch.float64)[:, None]
 PLANE = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
-FINE = {1: torch.linspace(0, 1, 3001, dtype=torch.float64)[:, None]}
+FINE = {1: torch.linspace(0, 1, 4001, dtype=torch.float64)[:, None]}
 FINE[2] = torch.cartesian_prod(*[torch.linspace(0, 1, 131, dtype=torch.float64)] * 2)
 """Points that no fit has seen, for the sup error."""
 
