@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from descend.errors import Mistake, nearest
@@ -36,7 +37,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
         (415, "not JSON"), (429, "the queue is full"), (500, "our fault"), (503, "the server is ending"),
     )
 }  # fmt: skip
-PARTS = (
+PARTS: tuple[type[BaseModel], ...] = (
     forms.CompletionForm, forms.ChatForm, forms.EmbeddingForm, *families.FORMS, forms.Completion, forms.ChatCompletion,
     forms.Embeddings, families.Prediction, *families.ANSWERS,
 )  # fmt: skip
@@ -129,7 +130,8 @@ def add_handlers(api: FastAPI) -> None:
     """Every refusal has OpenAI's body."""
 
     async def refuse(_: Request, error: Any) -> JSONResponse:
-        return error.respond()  # type: ignore[no-any-return]
+        found: JSONResponse = error.respond()
+        return found
 
     async def explain(_: Request, error: Any) -> JSONResponse:
         return Refusal(400, str(error)).respond()

@@ -85,10 +85,10 @@ class TextModel:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.one_at_a_time = threading.Lock()  # a tokenizer is told by its state what to do with special tokens
         tokenizer = writer.tokenizer
-        self.end = () if tokenizer.end is None else (tokenizer.end,)
+        self.end: tuple[int, ...] = () if tokenizer.end is None else (tokenizer.end,)
         self.longest_word = max(LONGEST_WORD, *map(len, tokenizer.inner.get_vocab()))
         self.template: ChatTemplate | None = None
-        self.end_of_turn, self.no_chat = self.end, NO_TEMPLATE.format(name)
+        self.end_of_turn, self.no_chat = tuple(self.end), NO_TEMPLATE.format(name)
         if tokenizer.chat_template:
             self.read_template()
 
