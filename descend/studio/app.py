@@ -45,9 +45,13 @@ class Studio:
     def __init__(self, place: Place, token: str, port: int, width: int = 1):
         self.place, self.token, self.queue = place, token, Queue(place, width)
         self.opened = Opened(place)
-        self.ending = asyncio.Event()
+        self.ending = False
         self.api = make_api(self)
         self.gate = StudioGate(self.api, token, port)
+
+    def stop(self) -> None:
+        """Let the streams of events end."""
+        self.ending = True
 
     @asynccontextmanager
     async def live(self, _: FastAPI) -> AsyncIterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -59,11 +60,10 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
 
 def draw_found(words: str) -> Html:
     """All families, or what fits the words."""
-    from descend.catalog.coverage import standings
     from descend.catalog.search import search
     from descend.catalog.systems import families
 
-    known = {slug: standing for members in standings().values() for slug, standing in members.items()}
+    known = read_standings()
     if words:
         return draw_systems("Found", [s.slug for s in search(words, FOUND)], known)
     shown = []
@@ -74,6 +74,14 @@ def draw_found(words: str) -> Html:
             html('<details class="card">{}{}</details>', title, draw_systems("", [s.slug for s in members], known))
         )
     return html("{}", shown)
+
+
+@cache
+def read_standings() -> dict[str, Standing]:
+    """How each system stands: all sources are read for that, once."""
+    from descend.catalog.coverage import standings
+
+    return {slug: standing for members in standings().values() for slug, standing in members.items()}
 
 
 def draw_systems(title: str, slugs: list[str], known: dict[str, Standing]) -> Html:

@@ -38,7 +38,7 @@ class Server(uvicorn.Server):
             await asyncio.to_thread(webbrowser.open, self.address)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.studio.ending.set()
+        self.studio.stop()
         super().handle_exit(sig, frame)
 
 

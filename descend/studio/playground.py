@@ -39,6 +39,7 @@ CELLS, SMALL = 48, 20  # of a side: of the surface, and of a neuron's own
 UNITS = 10  # neurons of a layer that are drawn
 AT_ONCE, FARTHEST = 400, 20_000  # steps of a request, and of a page
 KEPT = 3
+EVERY = 10  # steps between two looks at the held-out points
 CURVE = (520, 200)
 EMBEDDED = ("moons", "circles", "xor", "factory")
 RULES = (
@@ -93,7 +94,7 @@ def make_recipe(state: State, place: Place) -> LearnTable:
     """The recipe that a form stands for."""
     if state.optimizer not in OPTIMIZERS:
         raise Mistake(f"optimizer {state.optimizer!r} is not one of {', '.join(OPTIMIZERS)}")
-    rule = OPTIMIZERS[state.optimizer]
+    rule: Any = OPTIMIZERS[state.optimizer]
     names = {field.name for field in dataclasses.fields(rule)}
     if state.decay and "weight_decay" not in names:
         raise Mistake(f"{state.optimizer} has no weight decay: set it to 0, or take another optimizer")
@@ -156,7 +157,7 @@ class Session:
         while self.training.step < to:
             found = self.training.advance()
             self.losses.append(next(iter(found.values())))
-            if self.training.step % 10 == 0 or self.training.step == to:
+            if self.training.step % EVERY == 0:
                 self.valid.append((self.training.step, *self.score(self.splits.valid.x, self.splits.valid.y)))
 
     @torch.no_grad()

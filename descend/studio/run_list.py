@@ -54,7 +54,7 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
 
 async def watch(studio: Studio, folder: Path | None) -> AsyncIterator[dict[str, Any]]:
     before: object = None
-    while not studio.ending.is_set():
+    while not studio.ending:
         now = await asyncio.to_thread(take_marks, studio, folder)
         if now != before:
             yield {"changed": True, "first": before is None}
