@@ -16,7 +16,7 @@ Systems: rag, sentence-similarity
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -257,8 +257,11 @@ class PassageIndex:
     vectors: Searches | None = None
 
     @classmethod
-    def open(cls, path: str | Path, embedder: str = "") -> PassageIndex:
-        """From its folder; `embedder` says where the encoder is now, if it was moved."""
+    def open(
+        cls, path: str | Path, embedder: str = "", search: Callable[[Tensor], Searches] = CosineSearch
+    ) -> PassageIndex:
+        """From its folder; `embedder` says where the encoder is now, if it was moved. Vectors are found by `search`:
+        exact, or one of `classic.approximate`, which is worth its building where many questions are asked."""
         kept = read_index(Path(path))
         passages = [passage for some in kept.passages.values() for passage in some]
         rest = kept.embedder, kept.folder, kept.files
@@ -273,7 +276,7 @@ class PassageIndex:
                 f"{path} was made by {kept.embedder.describe()}, not by {now.describe()}; "
                 f"give --embedder FOLDER of the right one, or index anew with --replace"
             )
-        return cls(passages, *rest, encoder=encoder, vectors=CosineSearch(torch.cat(list(kept.x.values()))))
+        return cls(passages, *rest, encoder=encoder, vectors=search(torch.cat(list(kept.x.values()))))
 
     def search(self, question: str, k: int) -> list[Found]:
         """The k passages that fit best, best first; of equals the one that comes first in the documents."""

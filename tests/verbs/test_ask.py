@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 import descend
 from descend import cli
+from descend.classic.approximate import HnswSearch
 from descend.errors import Mistake
 from descend.inference.passage_index import PassageIndex
 from descend.models.bert import Bert, BertConfig
@@ -89,6 +91,9 @@ def test_vectors_of_an_encoder(docs: Path, tmp_path: Path) -> None:
         assert best[0].passage == passage
         close(best[0].score, 1.0, loosen=5)  # texts of several lengths in one batch
         assert best[1].score < 1 - 1e-4
+    if find_spec("faiss"):
+        near = PassageIndex.open(index, search=HnswSearch)
+        assert near.search("the cat", 2)[0].passage == opened.search("the cat", 2)[0].passage
     (docs / "new.md").write_text("A dog ran far.\n")
     assert descend.index(docs, index).embedded == 1
     anew = tmp_path / "anew"
@@ -102,7 +107,7 @@ def test_vectors_of_an_encoder(docs: Path, tmp_path: Path) -> None:
         PassageIndex.open(index)
     assert PassageIndex.open(index, str(moved)).search("dog", 1)
     other = make_encoder(tmp_path / "other", seed=1)
-    with pytest.raises(Mistake, match="was made by .*, not by .*other"):
+    with pytest.raises(Mistake, match=r"was made by .*, not by .*other"):
         PassageIndex.open(index, other)
     with pytest.raises(Mistake, match="give --replace to index anew"):
         descend.index(docs, index, other)
@@ -139,8 +144,13 @@ def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert cli.main(["index", *args, "--out", str(index)]) == 2
         assert said in capsys.readouterr().err
     (empty / "blank.md").unlink()
-    for out, folder, said in ((index, empty, "no document to index"), (docs / "i", docs, "lies in"), ("", docs, "--out"),
-                              (docs, empty.parent / "docs" / "cats.txt", "lies in"), (docs.parent, docs, "no index")):  # fmt: skip
+    for out, folder, said in (
+        (index, empty, "no document to index"),
+        (docs / "i", docs, "lies in"),
+        ("", docs, "--out"),
+        (docs, docs / "cats.txt", "lies in"),
+        (docs.parent, docs, "no index"),
+    ):
         assert cli.main(["index", str(folder), "--out", str(out)]) == 2
         assert said in capsys.readouterr().err, said
     assert cli.main(["ask", str(index), "x"]) == 2
