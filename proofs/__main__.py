@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from descend.catalog.figures import PATH as FIGURES
 from descend.data.images.files import cores
 from descend.engine.hardware import describe_environment
+from descend.verbs.reproduce import measure_run
 from proofs.interaction import count_steps
 
 HERE = Path(__file__).parent
@@ -152,6 +152,7 @@ PROOFS = [
     Proof("gpt2-pydoc", "loss", 4.0, False, "valid", (0,)),
     Proof("gpt2-chars", "loss", 1.88, False, "valid", (0,), "text", source="nanoGPT's README: 1.88 for this size"),
     Proof("gpt2-shakespeare", "loss", 1.50, False, "valid", needs="text", minutes=60, source=SHAKESPEARE),
+    Proof("instruct-tasks", "exact", 0.95, source="untuned: 0"),
     Proof("cnn-digits", "accuracy", 0.985),
     Proof("linear-mnist", "accuracy", 0.92, needs="images", source="LeCun et al. 1998: 12% error"),
     Proof("lenet-mnist", "accuracy", 0.9905, needs="images", source="LeCun et al. 1998: 0.95% error"),
@@ -213,7 +214,7 @@ PROOFS += [
 ]
 
 
-class Outcome(NamedTuple):
+class Proven(NamedTuple):
     """What a run came to."""
 
     scores: dict[str, dict[str, float]]
@@ -223,24 +224,14 @@ class Outcome(NamedTuple):
     """Environment steps until validation first reached the bar, where they are counted."""
 
 
-def run(proof: Proof, seed: int, data: str, threads: int) -> Outcome:
-    """Train (or go on) and evaluate in processes of their own, as a user would."""
-    cli = str(Path(sys.executable).with_name("descend"))
+def run(proof: Proof, seed: int, data: str, threads: int) -> Proven:
+    """Train (or go on) and evaluate, as a user would."""
     folder = RUNS / f"{proof.run}-{seed}"
-    limits = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    given = [*proof.flags.split(), *(["--data.path", data] if data else [])]
-    given += ["--precision", proof.precision] if proof.precision else []
-    train = [cli, "train", proof.recipe, "--seed", str(seed), "--out", str(folder), "--replace", "--quiet", *given]
-    begun = any(folder.glob("checkpoints/step-*"))
-    command = [cli, "resume", str(folder), "--quiet"] if begun else train
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=limits)
-    command = [cli, "evaluate", str(folder), "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=limits)
-    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    seconds = max(line["time"] for line in lines if "time" in line)  # the test score has none
-    return Outcome(
-        json.loads(done.stdout), seconds, count_steps(folder, proof.score, proof.bar) if proof.plays else None
-    )
+    words = ["--seed", str(seed), *proof.flags.split(), *(["--data.path", data] if data else [])]
+    words += ["--precision", proof.precision] if proof.precision else []
+    found = measure_run(proof.recipe, words, folder, threads)
+    played = count_steps(folder, proof.score, proof.bar) if proof.plays else None
+    return Proven(found.scores, found.seconds, played)
 
 
 def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, dict[str, object]]:
@@ -264,7 +255,7 @@ def prove(proofs: list[Proof], data: dict[str, str], at_once: int) -> dict[str, 
     return found
 
 
-def outcome(proof: Proof, runs: list[Outcome], threads: int) -> dict[str, object]:
+def outcome(proof: Proof, runs: list[Proven], threads: int) -> dict[str, object]:
     """What the runs of a claim say."""
     here = describe_environment()
     values, times = [run.scores[proof.split][proof.score] for run in runs], [run.seconds for run in runs]
@@ -307,6 +298,18 @@ def record(new: dict[str, dict[str, object]]) -> None:
             f"| {minutes:.1f} | {'yes' if r['holds'] else 'NO'} | {r['date']}, {r['machine']} |"
         )
     (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+    FIGURES.write_text(json.dumps(publish(results), indent=1) + "\n")
+
+
+def publish(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results as `descend reproduce` reads them, with what it takes to train them again."""
+    kept = ("split", "bar", "seeds", "values", "mean", "spread", "seconds", "date", "machine", "holds", "source")
+    told = ("recipe", "score", "flags", "precision", "needs")
+    return [
+        {"claim": proof.claim, **{k: getattr(proof, k) for k in told}, **{k: results[proof.claim][k] for k in kept}}
+        for proof in PROOFS
+        if proof.claim in results
+    ]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The pieces of the labs of prompting, fine-tuning and corpora: their data, their judges, and that each runs through."""
+"""The pieces of the labs of prompting, fine-tuning and corpora: their data and judges, and that they run through."""
 
 from __future__ import annotations
 

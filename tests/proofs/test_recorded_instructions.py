@@ -1,9 +1,14 @@
-"""What was recorded of prompting, instruction tuning and corpora: labs on three seeds, and the figure of short tasks."""
+"""What was recorded of prompting, instruction tuning and corpora: labs on three seeds, the figure of short tasks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from descend import recipes
+from tests.engine.small import training
 from tests.proofs.test_recorded_labs import read_verdict
 from tests.proofs.test_recorded_results import read
 
@@ -41,3 +46,6 @@ def test_the_recorded_verdict_supports_the_claim(lab: str) -> None:
 def test_generated_tasks_are_answered_exactly() -> None:
     """Untuned, none is: the greedy text of random weights is no answer."""
     assert min(read("instruct-tasks exact")) >= 0.95
+    recipe: Any = recipes.get("instruct-tasks")
+    untuned = replace(recipe, data=replace(recipe.data, count=60, held_out=60))
+    assert training(untuned).evaluate()["exact"] < 0.02
