@@ -8,7 +8,7 @@ from descend.web.axes import Axis, pad_limits
 from descend.web.markup import Html, html, join
 from descend.web.parts import make_card, make_table
 
-WIDTH, HEIGHT, SIDE = 260, 34, 10
+WIDTH, HEIGHT, SIDE = 200, 34, 10
 
 
 def draw_strip(told: dict[str, Any]) -> Html:
@@ -47,17 +47,16 @@ def make_evidence_card(title: str, told: list[dict[str, Any]], note: str = "") -
     """The predictions of a lab, each with its picture, mean, interval, count of seeds and verdict."""
     if not told:
         return Html()
-    columns = ["effect", "predicted", "measured", "mean", "95% interval", "held", "verdict", "why, and what refutes it"]
+    columns = ["effect, and what refutes it", "predicted", "measured", "mean", "95% interval", "held", "verdict"]
     rows = [
         [
-            one["effect"],
-            one["predicted"],
+            html('<b>{}</b><br><span class="soft">{}</span>', one["effect"], one["text"]),
+            html('<span style="white-space:nowrap">{}</span>', one["predicted"]),
             draw_strip(one),
             spell(one["mean"]),
-            " .. ".join(map(spell, one["interval"])),
-            one["held"],
+            html('<span style="white-space:nowrap">{} .. {}</span>', *map(spell, one["interval"])),
+            html('<span style="white-space:nowrap">{}</span>', one["held"].removesuffix(" seeds")),
             html('<span class="state {}">{}</span>', one["verdict"], one["verdict"]),
-            one["text"],
         ]
         for one in told
     ]
@@ -91,5 +90,9 @@ def make_statement(found: dict[str, Any]) -> Html:
         ("scope", found.get("scope", "")),
         ("retuned after a first look", found.get("retuned", "")),
     ]
-    lines = [html("<tr><td class=soft>{}</td><td>{}</td></tr>", name, said) for name, said in rows if said]
+    lines = [
+        html('<tr><td class="soft" style="min-width:86px">{}</td><td>{}</td></tr>', name, said)
+        for name, said in rows
+        if said
+    ]
     return html('<section class="card"><div class="wide"><table>{}</table></div></section>', lines)

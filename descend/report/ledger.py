@@ -26,13 +26,13 @@ def make_ledger(found: list[dict[str, Any]], drawings: dict[str, str], made: str
         (
             html('<a href="#{}">{}</a>', one["lab"], one["lab"]),
             html('<span class="state {}">{}</span>', one["verdict"], one["verdict"]),
+            html('{}<br><span class="warn">{}</span>', one["claim"], mark_retuned(one)),
             f"{len(one['seeds'])}",
-            f"{sum(one['seconds']):.0f} s",
-            mark_retuned(one),
+            html('<span style="white-space:nowrap">{}</span>', f"{sum(one['seconds']):.0f} s"),
         )
         for one in found
     ]
-    table = make_table(["lab", "verdict", "seeds", "cost", "remarks"], short)
+    table = make_table(["lab", "verdict", "claim as tested", "seeds", "cost"], short)
     overview = html('<section class="card">{}</section>', table)
     parts = [make_entry(one, drawings.get(one["lab"], "")) for one in found]
     return make_page("What the labs found", head, figures, overview, *parts, html("<footer>{}</footer>", made))
