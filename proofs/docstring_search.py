@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -50,7 +51,7 @@ def train(recipe: str, seed: int) -> tuple[Path, float]:
 
 def compare(vectors: Path, ranker: Path) -> dict[str, float]:
     """recall@1 of the three ways on the test part."""
-    saved = read_saved(Run.open(vectors).recipe, vectors / "recipe.json").recipe
+    saved: Any = read_saved(Run.open(vectors).recipe, vectors / "recipe.json").recipe
     test: list[Match] = saved.data.read()["test"]
     trained = load_trained(vectors)
     inputs = Inputs.of(Tokenizer.load(trained.folder), trained.model.longest)

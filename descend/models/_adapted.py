@@ -184,4 +184,4 @@ def open_adapted(folder: Path, base: str | Path = "") -> Adapted:
     """The adapter in a folder on its base: the one that the folder names, or the one in the folder `base`."""
     origin = read_origin(folder)
     model = Origin.open(folder, origin, base)
-    return cast("Adapted", adapt(model, read_module(model, folder)).with_files(folder).eval())
+    return adapt(model, read_module(model, folder)).with_files(folder).eval()

@@ -64,11 +64,13 @@ class Origin:
     def open(cls, folder: Path, origin: Self | None, base: str | Path = "") -> Any:
         """The base of the adapter in a folder; another one is refused."""
         if (folder / BASE / "config.json").exists():
-            model = load(folder / BASE)
-            model.origin = None  # it is part of this folder, which may go
-            return model
+            inside = load(folder / BASE)
+            inside.origin = None  # it is part of this folder, which may go
+            return inside
         said = field_or(read_json(folder / peft.CONFIG), NAME, str, "", folder / peft.CONFIG)
-        places = [base] if base else [origin.folder, folder / origin.relative] if origin else [said, folder / said]
+        places: list[str | Path] = (
+            [base] if base else [origin.folder, folder / origin.relative] if origin else [said, folder / said]
+        )
         found = next((Path(place) for place in places if str(place) and Path(place).is_dir()), None)
         if found is None:
             raise Mistake(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from descend.errors import Mistake
 from descend.models import load
 from descend.models._adapted import Adapted, open_adapted
+from descend.nn.adapters.lora import LowRankUpdates
 from descend.weights.checkpoints import resolve_checkpoint
 
 
@@ -42,7 +43,11 @@ def merge(run: str | Path, out: str | Path, checkpoint: str | int = "best", base
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    return {"folder": str(target), "model": type(merged).__name__, "matrices": len(model.adapter.updates)}
+    return {
+        "folder": str(target),
+        "model": type(merged).__name__,
+        "matrices": len(cast("LowRankUpdates", model.adapter).places),
+    }
 
 
 def command(run: str, out: str, /, *, checkpoint: str = "best", base: str = "") -> None:

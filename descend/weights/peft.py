@@ -73,7 +73,8 @@ def write_adapter(
 
 def lora_to_peft(base: Pretrained, lora: LoraTensors) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Settings and tensors as PEFT has them."""
-    rules, tensors, flips = rules_of(base), {}, False
+    rules, flips = rules_of(base), False
+    tensors: dict[str, Tensor] = {}
     names: dict[str, str] = {}
     for place, (a, b) in lora.updates.items():
         rule, theirs = find_own(f"{place}.weight", rules)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -35,7 +37,7 @@ def test_the_recorded_verdict_supports_the_claim(lab: str) -> None:
 def test_decoding_with_an_adapter_is_that_of_the_merged_model_at_the_speed_of_the_base() -> None:
     """The numbers here; the time of a token, at most a tenth above that of the base, in the lab."""
     torch.manual_seed(0)
-    model = Lora(2).apply(make_model(TINY)).eval()
+    model: Any = Lora(2).apply(make_model(TINY)).eval()
     prompts = [[1, 2, 3, 4], [5, 6]]
     plain = generate(model.decoder(), prompts, 8)
     with torch.no_grad():

@@ -12,7 +12,7 @@ Systems: prefix-tuning
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -56,5 +56,5 @@ def find_embedding(base: Any) -> nn.Embedding:
     """The table of the tokens: as many rows as the vocabulary has."""
     for module in base.modules():
         if isinstance(module, nn.Embedding) and len(module.weight) == base.config.vocab:
-            return cast("nn.Embedding", module)
+            return module
     raise Mistake(f"{type(base).__name__} has no embedding of tokens in front of which a prompt could stand")
