@@ -2,7 +2,7 @@
 
     offline     the same 64 texts as one batch, without a server
     served      `descend serve --rows 64`, whole answers and streamed ones
-    theirs      `transformers serve --continuous-batching`; as it is, it writes one text after the other and takes longer
+    theirs      `transformers serve --continuous-batching`; without that flag it takes longer
 
 Greedy, and all write the same; the clients are threads of another process, and read bytes without looking at them.
 """
