@@ -126,7 +126,7 @@ def test_one_table_holds_the_scores_of_all_stages(runs: Path) -> None:
 @pytest.mark.system("multi-stage-training", "own-objective")
 def test_each_stage_improves_its_own_objective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores at the end of each of the four stages, beside those at its beginning."""
-    monkeypatch.setattr(alignment_stages, "SCORED", 32)
+    monkeypatch.setattr(alignment_stages, "SCORED", 96)
     recipe = small(
         "rlhf", steps=120, schedule=InStages((0.2, 0.2, 0.6, 0.2)), optim=AdamW(lr=2e-3), data=MORE, model=LONG
     )
