@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from descend.errors import Mistake
 from descend.labs import open_lab
 from descend.labs._evidence import Judged, NeedsMore, find_effects, find_needs, list_predictions, weigh
 
@@ -38,21 +39,26 @@ LATER = 0.005  # seconds until it is tried again
 def examine(name: str, seed: int = 0, budget: float | None = None, limit: float | None = None) -> dict[str, Any]:
     """{"lab", "seed", "budget", "seconds", "numbers", "effects", "needs", "verdict"}; by default, at the lab's budget.
 
-    A measurement that is stopped by the limit, or stops itself, has no numbers and no effects.
+    A measurement that is stopped by the limit, or stops itself, has no numbers and no effects. Neither has one that
+    breaks down with less than the lab's budget: nobody is left of a class, no point is left for a fit. `why` says so.
     """
     lab = open_lab(name)
     given = float(lab.BUDGET if budget is None else budget)
     load_libraries()
-    stopped, numbers = 0.0, None
+    stopped, numbers, why = 0.0, None, ""
     began = time.process_time()
     try:
         with one_thread(), deadline(limit, max(lab.BUDGET, 1.5 * given)):
             numbers = lab.measure(seed, given)
     except NeedsMore as more:
-        stopped = more.seconds
+        stopped, why = more.seconds, str(more)
+    except (ArithmeticError, RuntimeError, ValueError, Mistake) as error:
+        if given >= lab.BUDGET:
+            raise
+        stopped, why = float(lab.BUDGET), f"with so little work it is not defined: {error}"
     spent = time.process_time() - began
     found = {"lab": name.replace("_", "-"), "seed": seed, "budget": given, "seconds": spent, "numbers": numbers}
-    return judge_finding({**found, "needs": stopped})
+    return judge_finding({**found, "needs": stopped, "why": why})
 
 
 def judge_finding(found: dict[str, Any]) -> dict[str, Any]:
@@ -85,6 +91,7 @@ def gather(findings: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "mean": average(measured, statistics.mean) if measured else {},
         "spread": average(measured, measure_spread) if measured else {},
         "verdicts": [found["verdict"] for found in findings],
+        "why": [found.get("why", "") for found in findings],
         **combine(lab, findings),
     }
 

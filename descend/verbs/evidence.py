@@ -26,6 +26,7 @@ def format_lab(found: dict[str, Any]) -> str:
     parts += format_evidence(found)
     each = zip(found["seeds"], found["seconds"], found["verdicts"], strict=True)
     parts.append("\n".join(paint_state(f"seed {seed}, {took:.1f} s: {said}") for seed, took, said in each))
+    parts += [fill(f"seed {seed}: {why}") for seed, why in zip(found["seeds"], found["why"], strict=True) if why]
     parts += [fill(f"{title}: {found[key]}") for key, title in SAID.items() if found.get(key)]
     parts.append(format_cost(found))
     return "\n\n".join([*parts, *format_verdict(found)])

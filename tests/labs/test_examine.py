@@ -84,7 +84,7 @@ def spin(seed: int, budget: float) -> dict[str, Any]:
 def test_a_measurement_is_stopped_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": spin}))
     found = examine("toy", budget=0.1, limit=0.1)
-    assert 0.08 < found["seconds"] < 0.3
+    assert 0.05 < found["seconds"] < 0.3
     assert (found["numbers"], found["effects"], found["needs"], found["verdict"]) == (None, {"end": None}, 4.0, "open")
     assert gather([found])["mean"] == {}
 
@@ -99,6 +99,18 @@ def test_what_was_interrupted_leaves_gradients_as_they_were(monkeypatch: pytest.
     monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": stop}))
     examine("toy")
     assert torch.is_grad_enabled()
+
+
+def test_a_measurement_that_breaks_down_with_too_little_work_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(seed: int, budget: float) -> dict[str, Any]:
+        raise ValueError("no example of a class")
+
+    monkeypatch.setattr(_examine, "open_lab", lambda name: SimpleNamespace(**{**vars(LAB), "measure": fail}))
+    found = examine_seeds("toy", range(3), budget=1.0)
+    assert (found["verdict"], found["needs"]) == ("open", 4.0)
+    assert found["why"] == ["with so little work it is not defined: no example of a class"] * 3
+    with pytest.raises(ValueError, match="no example"):
+        examine("toy")
 
 
 def test_a_measurement_may_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
