@@ -19,24 +19,30 @@ from PIL import Image
 import descend
 from descend.data.detection.framing import Stretch
 from descend.data.detection.prepare import DetectionPreprocessing
-from descend.data.graphs.source import LinkSource
+from descend.data.graphs.source import LinkSource, NodeSource
 from descend.data.images.captions import Captions
 from descend.data.images.labelled import Preprocessing
 from descend.errors import Mistake
 from descend.inference import open_run
 from descend.kinds.graph_links import GraphLinks
+from descend.kinds.graph_nodes import GraphNodes
 from descend.kinds.whole_graphs import WholeGraphs
 from descend.models import yolo_v8
 from descend.models.clip import TINY as CLIP_TINY
 from descend.models.clip import Clip
 from descend.models.cyclegan import CycleGAN, CycleGANConfig
+from descend.models.dcgan import DCGAN
+from descend.models.dcgan import TINY as DCGAN_TINY
 from descend.models.gcn import GCNConfig
 from descend.models.gin import GINConfig
+from descend.models.localiser import Localiser, LocaliserConfig
 from descend.models.t5 import T5
 from descend.models.t5 import TINY as T5_TINY
 from descend.models.unet import UNet, UNetConfig
+from descend.models.word_vectors import SkipGram, WordVectorsConfig
 from descend.text.tokenizer import Tokenizer
-from tests.inference.test_graphs import GraphSource, ring, save, write
+from tests.inference.test_graphs import GraphSource, ring, save, write, write_nodes
+from tests.inference.test_open_vocabulary import owl_folder
 from tests.inference.test_text_answerers import save_encoder
 from tests.server.conftest import Running, running
 
@@ -86,9 +92,20 @@ def make_runs(root: Path) -> list[str]:
     words.save(root / "t5")
     data = GraphSource(path=write(root / "a.jsonl", [ring(3 + i, y=("odd", "even")[i % 2]) for i in range(20)]))
     save(WholeGraphs(model=GINConfig(width=4, depth=1), data=data), root / "graphs")
+    where = write_nodes(root / "readers")
+    nodes = NodeSource(path=str(where), valid=0.2, test=0.2, scale="columns")
+    save(GraphNodes(model=GCNConfig(width=4), data=nodes), root / "nodes")
+    words = ("the", "cat", "sat", "mat", "dog")
+    SkipGram(WordVectorsConfig(vocab=len(words) + 1, width=4)).save_pretrained(root / "words")
+    Tokenizer.of_words(words).save(root / "words")
+    Localiser(LocaliserConfig(image=(3, 16, 16), classes=3, widths=(4, 6))).save_pretrained(root / "localise")
+    Preprocessing((3, 16, 16), half, half, ("cat", "dog", "horse")).save(root / "localise")
+    DCGAN(replace(DCGAN_TINY, channels=3)).save_pretrained(root / "dcgan")
+    owl_folder("OwlViT", root / "owl")
     links = LinkSource(features="degree", valid=0.1, test=0.1)
     save(GraphLinks(model=GCNConfig(width=4, outputs=1), data=links), root / "links")
-    made = ("unet", "cycle", "yolo", "clip", "tags", "blanks", "bert", "t5", "graphs", "links")
+    more = ("nodes", "words", "localise", "dcgan", "owl")
+    made = (*more, "unet", "cycle", "yolo", "clip", "tags", "blanks", "bert", "t5", "graphs", "links")
     released = ("cnn-digits", "mlp-wine", "gan-mixture", "ppo-cartpole")
     return [*(str(root / name) for name in made), *(str(RELEASED / name) for name in released)]
 
@@ -215,6 +232,47 @@ def test_graphs(families: Running, root: Path, tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\nc,d\nd,e\n")
     expected = descend.predict(root / "links", tmp_path / "edges.csv", top=2)
     same(answers, [{"graph": 0, **row} for row in expected])
+
+
+def test_classes_of_nodes(families: Running, root: Path) -> None:
+    names = [f"n{i}" for i in range(12)]
+    graph = {
+        "nodes": [[i % 3, i % 5] for i in range(12)], "edges": [[i, (i + 1) % 12] for i in range(12)], "names": names,
+    }  # fmt: skip
+    answers = ask(families, "nodes", graphs=[graph])
+    expected = descend.predict(root / "nodes", root / "readers")
+    assert [answer["node"] for answer in answers] == names
+    assert [answer["prediction"] for answer in answers] == [row["prediction"] for row in expected]
+    told = [row["probability"] for row in expected]
+    assert [answer["probability"] for answer in answers] == pytest.approx(told, rel=1e-5)
+
+
+def test_neighbours_of_words(families: Running, root: Path) -> None:
+    same(ask(families, "words", texts=["cat"], top=2), descend.predict(root / "words", "cat", top=2, text=True))
+
+
+def test_the_one_object_of_an_image(families: Running, photo: Path, root: Path) -> None:
+    (answer,) = ask(families, "localise", images=[encoded()], top=3)
+    (expected,) = descend.predict(root / "localise", photo, top=3)
+    assert len(answer["box"]) == 4
+    same(answer, {**expected, "input": "image-0"})
+
+
+def test_objects_that_are_named(families: Running, photo: Path, root: Path) -> None:
+    labels = ["a cat", "a dog"]
+    (answer,) = ask(families, "owl", images=[encoded()], labels=labels, threshold=0.0)
+    (expected,) = descend.predict(root / "owl", photo, labels=labels, threshold=0.0)
+    assert {one["label"] for one in answer["objects"]} <= set(labels)
+    same(answer, {**expected, "input": "image-0"})
+
+
+def test_images_that_are_made(families: Running, root: Path) -> None:
+    from descend.report.sheet import to_bytes
+
+    answers = ask(families, "dcgan", count=2, seed=5)
+    expected = descend.sample(root / "dcgan", 2, 5)
+    for answer, x in zip(answers, expected, strict=True):
+        assert (pixels(answer["image"]) == to_bytes(x.clamp(0, 1))).all()
 
 
 def test_samples(families: Running) -> None:
