@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from descend.verbs.play import play
     from descend.verbs.predict import predict
     from descend.verbs.prepare import prepare
+    from descend.verbs.reproduce import reproduce
     from descend.verbs.resume import resume
     from descend.verbs.runs import runs
     from descend.verbs.sample import sample
@@ -86,6 +87,7 @@ __all__ = [
     "play",
     "predict",
     "prepare",
+    "reproduce",
     "resume",
     "runs",
     "sample",

@@ -72,6 +72,7 @@ VERBS = {
         Verb("landscape", "the loss around a run's weights, as a picture", "descend landscape runs/demo"),
         Verb("layers", "a network layer by layer: shapes, parameters, FLOPs", "descend layers lenet"),
         Verb("lab", "test a claim by measurement: supported, refuted or open", "descend lab attention-scale"),
+        Verb("reproduce", "train a published figure again, and compare", "descend reproduce gcn-karate"),
         Verb("coverage", "what is claimed and what is proven", "descend coverage"),
     ),
 }
