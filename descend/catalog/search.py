@@ -1,4 +1,4 @@
-"""Find a system by a few words: against slugs, aliases, names, the books' entry names, everyday words and notes.
+"""Find a system by a few words: slugs, aliases, names, the books' entry names, everyday words, notes and papers.
 
     score = Σ_words  idf(word) · max over fields of  weight(field) · match(word, field)
 
@@ -17,10 +17,20 @@ from collections import Counter
 from functools import cache
 
 from descend.catalog.plain import plain_words
+from descend.catalog.references import references_of
 from descend.catalog.systems import SPEC, System, entries, systems
 from descend.errors import Mistake
 
-WEIGHTS = {"slug": 10.0, "alias": 8.0, "name": 8.0, "entries": 5.0, "family": 3.0, "plain": 2.0, "note": 2.0}
+WEIGHTS = {
+    "slug": 10.0,
+    "alias": 8.0,
+    "name": 8.0,
+    "entries": 5.0,
+    "family": 3.0,
+    "plain": 2.0,
+    "note": 2.0,
+    "papers": 2.0,
+}
 EXACT, BEGINS, PART = 1.0, 0.7, 0.4
 
 # The books write both British and American English; the order matters.
@@ -99,6 +109,7 @@ def fields() -> dict[str, dict[str, frozenset[str]]]:
             "family": stem_words(s.family),
             "plain": stem_words(plain_words().get(slug, "")),
             "note": stem_words(s.note),
+            "papers": [w for r in references_of(slug) for w in stem_words(f"{r.authors} {r.title}")],
         }
         found[slug] = {field: frozenset(words) for field, words in texts.items()}
     return found

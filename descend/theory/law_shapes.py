@@ -98,6 +98,11 @@ def fit_straight(u: Array, v: Array) -> tuple[float, float]:
     return float(v.mean() - slope * u.mean()), slope
 
 
+def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The b of cost ∝ n^b, by least squares in log-log: to compare a measured cost with a claimed O(n^b)."""
+    return fit_straight(np.log(np.asarray(sizes, dtype=np.float64)), np.log(np.asarray(costs, dtype=np.float64)))[1]
+
+
 def judge(name: str, a: float, b: float, residuals: Array, fitted: int) -> Shape:
     """AICc of one form; the noise is a fitted number, too."""
     n, k = len(residuals), fitted + 1

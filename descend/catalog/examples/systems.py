@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from descend.catalog.examples import Compute, Inputs, real
+from descend.catalog.references import references
 from descend.data.streams.arrays import Shuffled
 from descend.data.streams.mixture import check_shares
 from descend.metrics.classification import top_k
@@ -92,7 +93,13 @@ def llama_mixture(i: Inputs) -> Inputs:
     }
 
 
+def count_references(i: Inputs) -> Inputs:
+    """Numbers without a gap and without one twice."""
+    return {"entries": len({r.number for r in references() if r.book == "DLN"} & set(range(1, i["entries"] + 1)))}
+
+
 EXAMPLES: dict[str, Compute] = {
+    "DLN-Bibliography-count": count_references,
     "MF-39.7-data-mix": llama_mixture,
     "DLN-MQA-tensor-parallel": heads_on_a_device,
     "MF-11.3.2-fp16-range": float16_range,
