@@ -229,7 +229,9 @@ def asks_for_names(trained: Trained) -> Family | None:
 
 def choose_family(answerer: Any, run: str) -> Family:
     """The family of everything else."""
-    made = f.PointMade if isinstance(answerer, Sampler) and answerer.prepare is None else f.ImageMade
+    made: type[BaseModel] = f.SampleMade
+    if isinstance(answerer, Sampler):
+        made = f.ImageMade if answerer.prepare else f.PointMade if answerer.scale else f.SampleMade
     kinds: list[tuple[Any, type[Form], type[BaseModel], Callable[[Any, Any], Answers]]] = [
         (ImageClassifier | SingleObjectDetector, f.AskImages, f.Classes, ask_images),
         (Detector, f.AskObjects, f.Objects, ask_objects),

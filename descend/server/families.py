@@ -220,13 +220,22 @@ class PointMade(BaseModel):
     values: list[float]
 
 
+class SampleMade(BaseModel):
+    """An image or a point: a public folder does not say which its model makes."""
+
+    index: int
+    image: str | None = None
+    """PNG in base64."""
+    values: list[float] | None = None
+
+
 class Action(BaseModel):
     action: int | list[float]
 
 
 ANSWERS: tuple[type[BaseModel], ...] = (
     Classes, Objects, Mask, Tags, TextAnswer, RecordAnswer, NodeClass, GraphValues, NewLink, ImageMade, PointMade,
-    Action,
+    SampleMade, Action,
 )  # fmt: skip
 
 
@@ -237,5 +246,5 @@ class Prediction(BaseModel):
     object: Literal["prediction"] = "prediction"
     answers: list[
         Classes | Objects | Mask | Tags | TextAnswer | RecordAnswer | NodeClass | GraphValues | NewLink | ImageMade
-        | PointMade | Action
+        | PointMade | SampleMade | Action
     ]  # fmt: skip
