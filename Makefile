@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 # pytest keeps what it compiled of the tests: otherwise that is half of the time before the first one runs.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint mutate prove unbreakable tutorials bench clean
+.PHONY: help demo test check lint mutate prove unbreakable tutorials bench package docs clean
 help:
 	@echo "make demo   set up, train a small GPT-2 on the Python documentation, show a sample and a report"
 	@echo "make test   set up, lint, type check and run the whole fast test suite"
@@ -15,6 +15,8 @@ help:
 	@echo "make prove  train every recipe to its figure, three seeds each (hours; TEXT=FILE, IMAGES=, PAIRS=, OPINIONS=, CELLS=, CITATIONS=FOLDER for those that need public data)"
 	@echo "make unbreakable  break it on purpose: faults, kills, damage, fuzz, every verb and task (hours); writes docs/reliability.md"
 	@echo "make tutorials  run every block of docs/tutorials (about half an hour)"
+	@echo "make package  build the wheel and the sdist, install each alone, and try them"
+	@echo "make docs   build the documentation into docs/site"
 	@echo "make bench  measure speed beside the peers, as ratios (about half an hour)"
 
 .venv/run: pyproject.toml constraints.txt
@@ -31,6 +33,12 @@ help:
 demo: .venv/run
 	@$(BIN)/descend train gpt2-pydoc --out runs/demo --replace
 	@$(BIN)/descend generate runs/demo "The for statement" --tokens 120 --temperature 0.7 --seed 1
+
+package:
+	@$(PYTHON) -m proofs.package
+
+docs: .venv/dev
+	@$(BIN)/python -m documentation
 
 lint: .venv/dev
 	@$(BIN)/ruff check .
