@@ -30,7 +30,7 @@ class Digits(NamedTuple):
 
 
 def read_digits(side: int = 8) -> tuple[Digits, Digits]:
-    """1,257 images to learn from and 540 others; the cut is always the same."""
+    """1,258 images to learn from and 539 others; the cut is always the same."""
     splits = load_digits_split()
 
     def standardize(x: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ PREDICTIONS = (
 )
 CONTROLS = (Above("nats learned", 1.5, "the model has learned: it is 1.5 nats a token below equal chances"),)
 SCOPE = "one small model, minutes of training; large models have outliers that small ones lack"
-BUDGET = 60.0
+BUDGET = 45.0
 PRICE = 10  # steps that a second of one core buys
 LEAST = 400
 CONTEXT, BATCH, RATE, TESTED = 64, 16, 3e-3, 100
