@@ -60,6 +60,7 @@ FILES = {
     "Captions": "captions.csv",
     "Conversations": "chats.jsonl",
 }  # the class of a recipe's data -> what is at --data.path; others make their own
+MIXED = ("text.txt", "pairs.tsv")
 
 
 def write_files(folder: Path) -> Path:
@@ -105,7 +106,9 @@ def shrink_flags(name: str, files: Path) -> list[str]:
         wanted["batch"] = 0
     if path := FILES.get(type(recipe.data).__name__):
         wanted["data.path"] = files / path
-    return [word for flag, value in wanted.items() for word in (f"--{flag.replace('_', '-')}", str(value))]
+    found = [word for flag, value in wanted.items() for word in (f"--{flag.replace('_', '-')}", str(value))]
+    more = ["--data.sources", *(str(files / name) for name in MIXED)] if "data.sources" in values else []
+    return [*found, *more]
 
 
 def list_kinds() -> dict[str, list[str]]:
