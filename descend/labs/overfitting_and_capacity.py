@@ -127,8 +127,8 @@ def measure_remedies(sets: int, data: Data, random: torch.Generator) -> dict[str
     active.activation = lambda z: shaken(torch.tanh(z))
     active.add_module("noise", shaken)
     train(plain, data)
-    train(l2, data, lambda: L2 * sum(w.square().sum() for w in l2.weights))  # type: ignore[arg-type,return-value]
-    train(l1, data, lambda: L1 * sum(w.abs().sum() for w in l1.weights))  # type: ignore[arg-type,return-value]
+    train(l2, data, lambda: L2 * sum(w.square().sum() for w in l2.weights))
+    train(l1, data, lambda: L1 * sum(w.abs().sum() for w in l1.weights))
     train(NoisyWeights(noisy, WEIGHT_NOISE), data)
     train(active, data)
     found = {"none": test(plain, data)[1], "l2": test(l2, data)[1], "l1": test(l1, data)[1]}
@@ -143,7 +143,7 @@ def measure_remedies(sets: int, data: Data, random: torch.Generator) -> dict[str
 
 def stop_early(model: Copies, data: Data) -> float:
     """The test error of every copy where its validation error was lowest, looked at every 40 steps."""
-    best, found = torch.full((len(data.x),), torch.inf), torch.zeros(len(data.x))
+    best, found, step = torch.full((len(data.x),), torch.inf), torch.zeros(len(data.x)), 0
 
     def look() -> Tensor:
         nonlocal best, found, step
@@ -154,7 +154,6 @@ def stop_early(model: Copies, data: Data) -> float:
         step += 1
         return errors(model, data.x, data.y).sum()
 
-    step = 0
     fit_copies(model, look, STEPS, RATE)
     return found.mean().item()
 

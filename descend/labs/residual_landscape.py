@@ -51,11 +51,12 @@ class Dense(nn.Module):
     def __init__(self, residual: bool) -> None:
         super().__init__()
         self.stem, self.head = nn.Linear(64, WIDTH), nn.Linear(WIDTH, 10)
-        self.layers = nn.ModuleList([nn.Linear(WIDTH, WIDTH) for _ in range(DEPTH)])
-        self.residual = residual
-        for layer in self.layers:
+        layers = [nn.Linear(WIDTH, WIDTH) for _ in range(DEPTH)]
+        for layer in layers:
             nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
+        self.layers = nn.ModuleList(layers)
+        self.residual = residual
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.stem(x).relu()

@@ -18,7 +18,7 @@ Systems: universal-approximation
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -26,7 +26,8 @@ from torch import Tensor
 Function = Callable[[Tensor], Tensor]
 
 
-class Shallow(NamedTuple):
+@dataclass(frozen=True)
+class Shallow:
     """g(x) = Σ α_j σ(w_j·x + b_j) for x (.., d): hidden weights (n, d), biases (n), output weights (n)."""
 
     weight: Tensor

@@ -30,8 +30,8 @@ def linearize(f: Network, theta0: Tensor) -> Network:
     """f_lin: affine in θ, without building its Jacobian."""
 
     def linear(theta: Tensor, x: Tensor) -> Tensor:
-        value, slope = jvp(lambda t: f(t, x), (theta0,), (theta - theta0,))
-        return torch.as_tensor(value + slope)
+        moved = jvp(lambda t: f(t, x), (theta0,), (theta - theta0,))
+        return torch.as_tensor(moved[0] + moved[1])
 
     return linear
 
