@@ -58,9 +58,14 @@ CONTROLS = (
     AtLeast("fair rewards follow quality", 0.9, "Spearman on new answers: the same model learns content when asked to"),
 )
 SCOPE = "a transformer of 17,000 weights, a language of 9 tokens, biases of one kind, simulated annotators"
-BUDGET = 20.0
-PRICE = 5.0  # batches of PPO for each of the two policies that a second of one core buys, with all that comes before
-LEAST = 60
+RETUNED = (
+    "First recorded with 100 batches of PPO: 0.585 and 0.201 above what was asked for, 0.55 and 0.123 above the fair"
+    " policy on seeds 0 and 1, so that the last one would have been open. 200 batches since; the thresholds are the same."
+)
+BUDGET = 32.0
+PRICE = 6.25  # batches of PPO for each of the two policies that a second of one core buys, with all that comes before
+LEAST = 120
+SPOKEN, MARKED = 500, 800  # steps of the reference, and of each reward model
 PAIRS, NEW, NOISE, BETA = 4000, 600, 0.5, 0.2
 CLEVER, GOOD = 4, 3
 
@@ -122,15 +127,13 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     if steps < LEAST:
         raise NeedsMore(LEAST / PRICE)
     random = torch.Generator().manual_seed(seed)
-    reference = speak(5 * steps, seed)
+    reference = speak(SPOKEN, seed)
     given, new = draw_answers(2 * PAIRS, random), draw_answers(NEW, random)
     short, skewed, fair = (
         compare(given, worth, noise, random)
         for worth, noise in ((count_tokens, 0.0), (biased, NOISE), (quality, NOISE))
     )
-    by_length, by_bias, by_quality = (
-        learn_reward(reference, pairs, 8 * steps, seed) for pairs in (short, skewed, fair)
-    )
+    by_length, by_bias, by_quality = (learn_reward(reference, pairs, MARKED, seed) for pairs in (short, skewed, fair))
     lengths, twins = rate(by_length, new), [rate(by_bias, side) for side in make_twins(random)]
     policies = {
         name: align(reference, model, BETA, steps, seed) for name, model in (("biased", by_bias), ("fair", by_quality))
