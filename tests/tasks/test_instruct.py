@@ -146,6 +146,7 @@ def test_exact_match_is_what_greedy_writing_finds() -> None:
     assert scores["exact"].tolist() == [1.0] * 4 + [0.0] * 4
 
 
+@pytest.mark.system("catastrophic-forgetting")
 @pytest.mark.system("catastrophic-forgetting", "measured")
 def test_general_and_domain_loss_stand_side_by_side() -> None:
     torch.manual_seed(0)
