@@ -60,7 +60,7 @@ CONTROLS = (
 SCOPE = "a transformer of 17,000 weights, a language of 9 tokens, biases of one kind, simulated annotators"
 RETUNED = (
     "First recorded with 100 batches of PPO: 0.585 and 0.201 above what was asked for, 0.55 and 0.123 above the fair"
-    " policy on seeds 0 and 1, so that the last one would have been open. 200 batches since; the thresholds are the same."
+    " policy on seeds 0 and 1, so that the last one would have been open. 200 batches since; the same thresholds."
 )
 BUDGET = 32.0
 PRICE = 6.25  # batches of PPO for each of the two policies that a second of one core buys, with all that comes before
