@@ -140,5 +140,7 @@ def command(run: str, /, *, checkpoint: str = "best", dry: bool = False, code: s
     if "temperature" not in found:
         print("a language model writes at the temperature that it is given: nothing was kept")
         return
-    kept = "nothing was kept (--dry)" if dry else f"kept in {found['checkpoint']}: predict and serve use it"
-    print(f"temperature {found['temperature']:.4f}; {kept}")
+    if "test" in found and found["test"]["after"]["loss"] >= found["test"]["before"]["loss"]:
+        print("no gain on the test data")
+    kept = f"kept in {found['checkpoint']}/{CALIBRATION}: predict and serve use it until the file is deleted"
+    print(f"temperature {found['temperature']:.4f}; {'nothing was kept (--dry)' if dry else kept}")
