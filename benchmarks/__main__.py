@@ -18,7 +18,7 @@ NAMES = (
     "train_step", "vit", "swin", "decode", "llama", "llama_decode", "encoders", "lstm", "resnet", "half_precision",
     "overhead", "losses", "optimizers", "long_attention", "tokenizers", "image_pipeline", "object_pipeline", "unet",
     "flows", "unet_diffusion", "nms", "detection_scores", "yolo_forward", "set_prediction", "graphs", "ppo", "lora",
-    "serving", "exact_search",
+    "serving", "exact_search", "llama_cpp_decode",
 )  # fmt: skip
 HEAD = """# Speed
 

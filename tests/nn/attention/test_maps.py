@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from descend.models import detr
 from descend.models.gpt2 import GPT2
 from descend.models.gpt2 import TINY as SMALL_GPT2
 from descend.models.llama import TINY as SMALL_LLAMA
@@ -61,3 +63,19 @@ def test_a_mask_and_another_source() -> None:
     values = layer.v(source).unflatten(-1, (2, 4)).transpose(1, 2)
     close(layer.out((a @ values).transpose(1, 2).flatten(-2)), model(x))
     assert not model.layer._forward_pre_hooks, "the hooks are gone"
+
+
+@pytest.mark.system("attention-maps-analysis", "query-maps")
+def test_what_the_queries_of_a_detr_look_at() -> None:
+    """Every layer is there, rows sum to 1, and the weights times the values are what the layer gives."""
+    torch.manual_seed(0)
+    model = detr.Detr(detr.TINY).eval()
+    cross = model.decoder[1].cross
+    seen: list[Any] = []
+    cross.register_forward_hook(lambda _, given, y: seen.extend([*given, y]))
+    maps = attention_maps(model, detr.TINY_INPUT())
+    assert set(maps) == {"encoder.0.attn", *(f"decoder.{i}.{part}" for i in (0, 1) for part in ("attn", "cross"))}
+    a = maps["decoder.1.cross"]
+    close(a.sum(-1), torch.ones(a.shape[:-1]))
+    v = cross.v(seen[2]).unflatten(-1, (cross.heads, -1))
+    close(cross.out(torch.einsum("bhts,bshk->bthk", a, v).flatten(-2)), seen[4])
