@@ -38,6 +38,7 @@ package:
 	@$(PYTHON) -m proofs.package
 
 docs: .venv/dev
+	@$(PIP) --editable ".[docs]"
 	@$(BIN)/python -m documentation
 
 lint: .venv/dev

@@ -3,7 +3,7 @@
     the wheel     with a compiler as it is
     the sdist     without one (CXX names none): slower, and the same numbers
 
-A short run has to end with the same losses, bit for bit, in both; `explain` and `find` have to know the catalogue, and the
+A short run has to end with the same losses in both; `explain` and `find` have to know the catalogue, and the
 studio its pages. Needs the network or a package index; `constraints.txt` pins what is installed.
 """
 
