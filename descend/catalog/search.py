@@ -29,7 +29,7 @@ WEIGHTS = {
     "family": 3.0,
     "plain": 2.0,
     "note": 2.0,
-    "papers": 2.0,
+    "papers": 2.5,
 }
 EXACT, BEGINS, PART = 1.0, 0.7, 0.4
 

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 from descend.data.toys.abilities import ABILITIES, ask, chance
 from descend.errors import Mistake
-from descend.labs._evidence import Above, AtLeast, AtMost
+from descend.labs._evidence import Above, AtLeast, AtMost, NeedsMore
 from descend.labs._log_lines import Curve, Panel, draw_panels
 from descend.labs._train import train
 from descend.models.gpt2 import GPT2, GPT2Config
@@ -48,6 +48,7 @@ PREDICTIONS = (
 SCOPE = "500 to 57,000 parameters, tasks of up to 16 characters; thresholds of web-scale models: out of reach here"
 BUDGET = 30.0
 PRICE = 1 / 30  # of all trainings that a second buys
+LEAST = 0.05  # of them, below which nothing is to be seen
 WIDTHS, DEPTH, STEPS, BATCH, POOL, ASKED = (4, 8, 16, 32, 48), 2, 700, 96, 20000, 300
 CHARACTERS = " =+->,0123456789abcdefghijklmnopqrstuvwxyz"
 LONGEST = 20
@@ -77,6 +78,8 @@ def score(model: GPT2, tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Exact match and log-probability by task and size."""
     share = min(1.0, PRICE * budget)
+    if share < LEAST:
+        raise NeedsMore(1 / PRICE)
     given = encode([pair for name in ABILITIES for pair in ask(name, POOL // len(ABILITIES), 2 * seed)])
     held = {name: encode(ask(name, ASKED, 2 * seed + 1)) for name in ABILITIES}
     columns: dict[str, Any] = {"width": list(WIDTHS), "parameters": [], "loss": []}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from descend.errors import Mistake
-from descend.labs._evidence import AtLeast, AtMost
+from descend.labs._evidence import AtLeast, AtMost, NeedsMore
 from descend.labs._log_lines import Curve, Panel, draw_panels
 from descend.labs._train import train
 from descend.labs._word_source import CONTEXT, Source, build, count_inner, held_out_loss, learn, letter_losses
@@ -42,6 +42,7 @@ PREDICTIONS = (
 SCOPE = "one transformer of 8,500 parameters, up to 0.4 million letters, one source; web scale is out of reach here"
 BUDGET = 18.0
 PRICE = 1 / 18  # of all runs that a second buys
+LEAST = 0.05  # of them, below which nothing is to be seen
 WIDTH, RATE, BATCH = 26, 0.012, 48
 STEPS, LAST, EPOCHS = (25, 50, 100, 200, 400, 800), 640, (1, 2, 4, 16, 64)
 
@@ -49,6 +50,8 @@ STEPS, LAST, EPOCHS = (25, 50, 100, 200, 400, 800), 640, (1, 2, 4, 16, 64)
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Loss over fresh data, and over unique data at one number of steps."""
     share = min(1.0, PRICE * budget)
+    if share < LEAST:
+        raise NeedsMore(1 / PRICE)
     source = Source.draw(seed)
     columns: dict[str, Any] = {"tokens": [], "loss": []}
     for most in STEPS:

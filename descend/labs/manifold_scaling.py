@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from descend.labs._evidence import AtLeast, Within
+from descend.labs._evidence import AtLeast, NeedsMore, Within
 from descend.labs._log_lines import Curve, Panel, draw_panels
 from descend.theory.scaling_fit import fit_power_law
 
@@ -42,7 +42,9 @@ Array = NDArray[np.float64]
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Test error by dimension and number of pieces."""
-    count = max(400, round(PRICE * budget))
+    count = round(PRICE * budget)
+    if count < LEAST:
+        raise NeedsMore(LEAST / PRICE)
     columns: dict[str, Any] = {"pieces": list(CELLS)}
     alphas = []
     for d in DIMENSIONS:

@@ -39,6 +39,7 @@ PREDICTIONS = (
 SCOPE = "248 to 26,000 parameters, up to 0.6 million letters, one depth, one source"
 BUDGET = 22.0
 PRICE = 1 / 22  # of the whole ladder that a second buys
+LEAST = 0.05  # of it, below which nothing is to be seen
 LADDER = ((4, 200, 0.04), (6, 300, 0.03), (10, 400, 0.02), (16, 600, 0.018), (26, 800, 0.012), (46, 1100, 0.008))
 """Width, steps and learning rate of each model."""
 BATCH = 48
@@ -47,7 +48,7 @@ BATCH = 48
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """N, D, C and loss of each model."""
     share = min(1.0, PRICE * budget)
-    if budget < 0.2:
+    if share < LEAST:
         raise NeedsMore(1 / PRICE)
     source = Source.draw(seed)
     columns: dict[str, Any] = {name: [] for name in ("width", "parameters", "tokens", "flops", "loss", "reducible")}

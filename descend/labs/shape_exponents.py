@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.stats import t as student
 
 from descend.errors import Mistake
-from descend.labs._evidence import AtLeast, AtMost
+from descend.labs._evidence import AtLeast, AtMost, NeedsMore
 from descend.labs._log_lines import Curve, Panel, draw_panels
 from descend.labs._word_source import Source, build, count_inner, held_out_loss, learn
 from descend.theory.scaling_fit import fit_power_law
@@ -36,6 +36,7 @@ PREDICTIONS = (
 SCOPE = "three depths, four widths each, 16-fold sizes; equal exponents do not show that criticality is the cause"
 BUDGET = 20.0
 PRICE = 1 / 20  # of all models that a second buys
+LEAST = 0.05  # of them, below which nothing is to be seen
 SHAPES = {1: (8, 13, 20, 36), 2: (6, 9, 14, 25), 4: (4, 7, 10, 18)}
 STEPS, BATCH = 350, 48
 
@@ -43,6 +44,8 @@ STEPS, BATCH = 350, 48
 def measure(seed: int, budget: float) -> dict[str, Any]:
     """Loss by shape and size."""
     share = min(1.0, PRICE * budget)
+    if share < LEAST:
+        raise NeedsMore(1 / PRICE)
     source = Source.draw(seed)
     columns: dict[str, Any] = {"depth": list(SHAPES), "alpha": [], "error": [], "r_squared": []}
     for depth, widths in SHAPES.items():

@@ -37,7 +37,7 @@ def test_the_systems_of_the_papers_are_built() -> None:
 @pytest.mark.parametrize("reference", references(), ids=lambda r: f"{r.book}-{r.number}")
 def test_a_paper_is_found_by_its_author_and_title(reference: Reference) -> None:
     surname = reference.authors.replace(" et al.", "").split(" and ")[0].split(" ")[-1]
-    found = [system.slug for system in search(f"{surname} {reference.title}", 8)]
+    found = [system.slug for system in search(f"{surname} {reference.title}", 10)]
     assert set(found) & set(reference.systems), found
 
 
