@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from descend import recipes
 from descend.errors import Mistake
+from descend.kinds.detect import DetectObjects
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import read_saved
 from descend.report.history import read_history
@@ -48,6 +49,8 @@ class Order:
 
     words: list[str]
     out: Path
+    draws: bool = False
+    """Whether `plan` can draw its first training images."""
 
 
 def read_order(place: Place, sent: Mapping[str, Any]) -> Order:
@@ -66,7 +69,11 @@ def read_order(place: Place, sent: Mapping[str, Any]) -> Order:
     name = asked.name.strip() or f"{recipes.shorten(asked.recipe)}/{time.strftime('%Y%m%d-%H%M%S')}"
     out = place.check_new_run(name)
     budget = ["--budget", asked.budget.strip()] if asked.budget.strip() else []
-    return Order(["train", asked.recipe, *write_flags(recipe, values), *budget, "--out", str(out)], out)
+    return Order(
+        ["train", asked.recipe, *write_flags(recipe, values), *budget, "--out", str(out)],
+        out,
+        isinstance(recipe, DetectObjects),
+    )
 
 
 def read_like(place: Place, run: str) -> tuple[str, dict[str, str]]:

@@ -62,7 +62,13 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
     async def plan(request: Request) -> HTMLResponse:
         order = await asyncio.to_thread(read_order, place, await read_body(request))
         words = ["plan", *cut_flags(order.words[1:], ("--out", "--budget")), "--json"]
-        return show_part(draw_plan(await ask_verb(words, place.data)))
+        sheet = place.own / f"sheet-{time.time_ns()}.png"
+        place.own.mkdir(parents=True, exist_ok=True)
+        try:
+            found = await ask_verb([*words, "--sheet", str(sheet)] if order.draws else words, place.data)
+            return show_part(draw_plan(found, sheet.read_bytes() if order.draws else b""))
+        finally:
+            sheet.unlink(missing_ok=True)
 
     @api.post("/api/train")
     async def train(request: Request) -> JSONResponse:

@@ -47,7 +47,8 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         if schema is not None and served.family is not None:
             schema |= {"form": served.family.form.__name__}
         context = served.text.context if served.text is not None else 0
-        told = {"kind": served.trained.kind, "offers": served.offers, "context": context}
+        step = int(served.trained.folder.resolve().name.removeprefix("step-"))
+        told = {"kind": served.trained.kind, "offers": served.offers, "context": context, "step": step}
         return JSONResponse({"key": key, "model": name, "schema": schema, **told})
 
 

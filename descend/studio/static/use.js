@@ -1,5 +1,5 @@
 // A trained model in use: a form by what it takes, an answer by what it gives.
-import { say, send } from "/static/studio.js";
+import { place, say, send } from "/static/studio.js";
 
 const root = document.getElementById("use"), chosen = document.getElementById("checkpoint");
 let model;
@@ -239,7 +239,18 @@ async function showImage(source, answer) {
   }
   const drawn = await canvas(source, (pen, times, one) => answer.box && box(pen, answer.box.map((x, k) =>
     x * (k % 2 ? one.height : one.width)), answer.answers[0].label, colour(1)));
-  return make("figure", {}, drawn, bars(answer.answers));
+  return make("figure", {}, drawn, bars(answer.answers), ...(model.schema.form === "AskImages" ? [evidence(source)] : []));
+}
+
+/** Where the network looked, on demand: the heat map of the most likely class. */
+function evidence(source) {
+  const out = make("div");
+  const go = button("Where did it look?", async () => {
+    place(out, await send("/part/own", { run: root.dataset.run, step: model.step, text: "", image: source }));
+    go.remove();
+  });
+  go.className = "";
+  return make("div", {}, go, out);
 }
 
 const lines = input => input.value.split("\n").filter(one => one.trim());
