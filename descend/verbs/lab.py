@@ -9,7 +9,7 @@ import math
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -53,10 +53,16 @@ def examine_lab(
     store: Store | None = None,
     again: bool = False,
     limit: float | None = None,
+    tell: Callable[[dict[str, Any]], None] = lambda found: None,
 ) -> dict[str, Any]:
-    """What the sweep finds, and where the claim stands in the books."""
+    """What the sweep finds, and where the claim stands in the books; `tell` hears of every seed."""
     kept: list[dict[str, Any]] = []
-    found = sweep(name, seeds, budget, store, again, kept.append, limit)
+
+    def hear(found: dict[str, Any]) -> None:
+        kept.append(found)
+        tell(found)
+
+    found = sweep(name, seeds, budget, store, again, hear, limit)
     dates = sorted({f"{one['date']}, {one['machine']}" for one in kept if "date" in one})
     made = "; ".join(dates) or f"{time.strftime('%Y-%m-%d')}, {name_machine()}"
     return {**found, "where": place(found["entries"]), "kept": sum("kept" in one for one in kept), "made": made}
@@ -126,13 +132,19 @@ def tell_one(
     left, cost = forecast(name, seeds, budget, store, again)
     limit = "" if budget is None else f", of a budget of {budget:g} s"
     print(f"forecast: {left} of {len(seeds)} seeds to measure, about {cost:.3g} s{limit}", file=sys.stderr, flush=True)
-    found = examine_lab(name, seeds, budget, store, again)
+    found = examine_lab(name, seeds, budget, store, again, tell=tell_seed)
     print(json_format.dumps(drop_nan(found), indent=1) if json else format_lab(found))
     if out is None:
         return
     save(found, out)
     if not json:
         print(f"\nwritten: {out}")
+
+
+def tell_seed(found: dict[str, Any]) -> None:
+    """A line of progress."""
+    cost = "measured before" if "kept" in found else f"{found['seconds']:.1f} s"
+    print(f"seed {found['seed']}: {found['verdict']}, {cost}", file=sys.stderr, flush=True)
 
 
 def tell_all(
