@@ -4,8 +4,8 @@
     idf(w) = log(1 + (N − n_w + ½) / (n_w + ½))
 
 f(w, d) is how often w is in d, n_w in how many of the N documents it is. k₁ says how soon more of the same word counts
-no more, b how much long documents are held back (b = 0: not at all). A word that is twice in the query counts twice; one
-that no document has counts nothing.
+no more, b how much long documents are held back (b = 0: not at all). A word that is twice in the query counts twice,
+one that no document has counts nothing.
 
 The books say "keyword match" and print no formula (DLD 6.14). This is the one of Robertson, with the idf of Lucene,
 whose "1 +" keeps it above 0 for a word that most documents have. Its defaults are k₁ = 1.2 and b = 0.75.

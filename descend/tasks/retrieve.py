@@ -1,16 +1,16 @@
 """Queries and the documents that answer them: encoded apart (bi-encoder), or read together (cross-encoder).
 
     bi-encoder      s_ij = cos(f(q_i), f(d_j)),  f(x) the mean of the last vectors over the real tokens
-                    ℓ_i = ½ (−log softmax_j(s_ij/τ)_i − log softmax_j(s_ji/τ)_i)        the step's other documents are wrong
+                    ℓ_i = ½ (−log softmax_j(s_ij/τ)_i − log softmax_j(s_ji/τ)_i)    the step's other documents are wrong
     cross-encoder   z_ij = U pool([CLS] q_i [SEP] d_j [SEP]) + c
                     ℓ_i = −log softmax_j(z_ij + a r_ij)_y,  j over the candidates of query i, d_y the right one
 
 r_ij is the score that the retriever gave a candidate, made comparable within the query: z corrects it, so that training
-starts at the retriever's ranking. Q queries and D documents cost Q + D runs of a bi-encoder, whose documents are encoded
-once, and Q · D of a cross-encoder: so one retrieves and the other ranks the few that were found (DLD 6.14).
+starts at the retriever's ranking. Q queries and D documents cost Q + D runs of a bi-encoder, whose documents are
+encoded once, and Q · D of a cross-encoder: so one retrieves and the other ranks the few that were found (DLD 6.14).
 
-recall@k: the right document is among the k best.  MRR: the mean of 1 / (its rank). Pairs with the same query (`key`) are
-both right for it.
+recall@k: the right document is among the k best.  MRR: the mean of 1 / (its rank). Pairs with the same query (`key`)
+are both right for it.
 
 Systems: cross-and-bi-encoder, sentence-similarity
 """

@@ -6,10 +6,10 @@
     (the same)           adapters          modular, many experiments, and some cost at inference is acceptable
     100,000 and more     full              a very different task, a single one, the highest quality
 
-The book leaves open what 1 to 99 examples are for: here they go into the prompt. At a threshold the larger method counts
-(1,000: LoRA; 100,000: full). What is needed moves the choice where the number alone would contradict it: full tuning
-cannot serve several tasks with one model nor keep its general ability, a prefix is too little for a very different task,
-and bottleneck adapters cannot be merged into the weights.
+The book leaves open what 1 to 99 examples are for: here they go into the prompt. At a threshold the larger method
+counts (1,000: LoRA; 100,000: full). What is needed moves the choice where the number alone would contradict it: full
+tuning cannot serve several tasks with one model nor keep its general ability, a prefix is too little for a very
+different task, and bottleneck adapters cannot be merged into the weights.
 
 Systems: fine-tuning-recommender
 """

@@ -3,8 +3,8 @@
     query      the summary of a docstring, its first paragraph         "Return a list of the words in the string."
     document   what follows it                                        "The optional argument sep gives .."
 
-Nothing is imported: modules are parsed (one whose code has mistakes is passed over). Equal queries, and equal documents,
-count once, and documents that begin alike stay in one part, so that no test document is a copy of a training one.
+Nothing is imported: modules are parsed (one whose code has mistakes is passed over). Equal queries, and equal
+documents, count once, and documents that begin alike stay in one part, so that no test document is a copy of a training one.
 
 Training pairs are few, so that an encoder may also match summaries with the code that they describe (names of the
 function, of its arguments, and its first lines); what has a held-out summary is not among them.

@@ -1,7 +1,7 @@
 """Passages of documents, each with the file and the lines that it comes from: what is searched and cited.
 
-    words w_1 .. w_T of a document;  passages w_(s_1+1..s_2), w_(s_2+1..s_3), ..        every word in one of them, in order
-    least ≤ s_{i+1} − s_i ≤ most                                                       but for the last one, which may be short
+    words w_1 .. w_T of a document;  passages w_(s_1+1..s_2), w_(s_2+1..s_3), ..     every word in one of them, in order
+    least ≤ s_{i+1} − s_i ≤ most                                                    but for the last one: it may be short
     s_{i+1} = the last paragraph's end in that range, else the last line's end, else s_i + most
 
 DLN-B.84 says 200 to 500 words. An encoder reads a few hundred tokens, so passages end at 300 unless told otherwise.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from descend.data.reading import check_file, is_folder, list_files, read_objects, read_records, show
@@ -49,7 +50,7 @@ def cut_words(text: str, least: int = LEAST, most: int = MOST) -> list[tuple[int
     if not 1 <= least <= most:
         raise Mistake(f"passages of {least} to {most} words: give --least 1 or more, and --most no less than that")
     words = [match.span() for match in WORD.finditer(text)]
-    breaks = [text.count("\n", end, start) for (_, end), (start, _) in zip(words, words[1:], strict=False)]
+    breaks = [text.count("\n", end, start) for (_, end), (start, _) in pairwise(words)]
     found, s = [], 0
     while s < len(words):
         stop = len(words) if len(words) - s <= most else choose_end(breaks, s + least, s + most)

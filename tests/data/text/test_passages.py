@@ -42,7 +42,7 @@ def test_passages_end_with_a_paragraph_else_a_line_where_they_can() -> None:
     ends = [text[:stop].split()[-1] for _, stop in cut_words(text, 30, 50)]
     assert ends[:3] == ["w39", "w79", "w119"]  # paragraphs of 40
     inside = text.replace("\n\n", " ")
-    assert [inside[:stop].split()[-1] for _, stop in cut_words(inside, 30, 36)][0] == "w34"  # a line of 7 ends there
+    assert next(inside[:stop].split()[-1] for _, stop in cut_words(inside, 30, 36)) == "w34"  # a line of 7 ends there
     with pytest.raises(Mistake, match="passages of 9 to 3 words"):
         cut_words(text, 9, 3)
 
@@ -63,5 +63,5 @@ def test_documents_of_a_folder_have_names_below_it(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     assert list(list_documents(tmp_path)) == ["b.md", "deep/a.TXT"]
     assert list(list_documents(tmp_path / "b.md")) == ["b.md"]
-    with pytest.raises(Mistake, match="is no document; it ends in .txt"):
+    with pytest.raises(Mistake, match=r"is no document; it ends in \.txt"):
         list_documents(tmp_path / "image.png")
