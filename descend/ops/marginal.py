@@ -5,8 +5,8 @@
     token         p(y | x) = Π_i Σ_z p(z | x) p(y_i | x, z, y_<i)            another one may serve for every token
 
 S940-DLD.163 names only the sum over z; the two forms are RAG-Sequence and RAG-Token of Lewis et al. (2020). For an
-answer of one token, and for one document, they are the same. Both are distributions: over all y they sum to 1. The loss −log p
-trains generator and retriever (through s) together.
+answer of one token, and for one document, they are the same. Both are distributions: over all y they sum to 1. The loss
+−log p trains generator and retriever (through s) together.
 
 Systems: rag
 """

@@ -4,7 +4,8 @@
     document   what follows it                                        "The optional argument sep gives .."
 
 Nothing is imported: modules are parsed (one whose code has mistakes is passed over). Equal queries, and equal
-documents, count once, and documents that begin alike stay in one part, so that no test document is a copy of a training one.
+documents, count once, and documents that begin alike stay in one part, so that no test document is a copy of a training
+one.
 
 Training pairs are few, so that an encoder may also match summaries with the code that they describe (names of the
 function, of its arguments, and its first lines); what has a held-out summary is not among them.

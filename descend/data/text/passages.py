@@ -1,7 +1,7 @@
 """Passages of documents, each with the file and the lines that it comes from: what is searched and cited.
 
     words w_1 .. w_T of a document;  passages w_(s_1+1..s_2), w_(s_2+1..s_3), ..     every word in one of them, in order
-    least ≤ s_{i+1} − s_i ≤ most                                                    but for the last one: it may be short
+    least ≤ s_{i+1} − s_i ≤ most                                                    but for the last one, maybe short
     s_{i+1} = the last paragraph's end in that range, else the last line's end, else s_i + most
 
 DLN-B.84 says 200 to 500 words. An encoder reads a few hundred tokens, so passages end at 300 unless told otherwise.
