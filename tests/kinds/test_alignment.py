@@ -151,10 +151,12 @@ def test_stages_are_left_out_where_a_trained_model_is_given(runs: Path, tmp_path
     last = small("ppo", start=chain, rewards=RewardStart(judge), steps=2)
     assert last.stages == ("policy",)
     assert last.schedule.shares == (recipes.get("ppo-opinions").schedule.shares[-1],)
-    parts = last.build()
+    parts: Any = last.build()
     assert parts.task.frozen == ("reference", "reward")
-    close(parts.task.reward.score.weight, load(judge).score.weight)
-    close(parts.model.wte.weight, load(chain, checkpoint="last").wte.weight)
+    marks: Any = load(judge)
+    close(parts.task.reward.score.weight, marks.score.weight)
+    weights: Any = load(chain, checkpoint="last")
+    close(parts.model.wte.weight, weights.wte.weight)
 
 
 @pytest.mark.system("dpo", "reference-frozen")
