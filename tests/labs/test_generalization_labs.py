@@ -106,9 +106,10 @@ def test_copies_are_networks_of_their_own() -> None:
     net = Copies(3, (2, 5, 1), torch.tanh, torch.Generator().manual_seed(0))
     x = torch.randn(3, 7, 2, generator=torch.Generator().manual_seed(1))
     for c in range(3):
-        one = nn.Sequential(nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 1))
+        layers = nn.Linear(2, 5), nn.Linear(5, 1)
+        one = nn.Sequential(layers[0], nn.Tanh(), layers[1])
         with torch.no_grad():
-            for layer, w, b in zip((one[0], one[2]), net.weights, net.biases, strict=True):
+            for layer, w, b in zip(layers, net.weights, net.biases, strict=True):
                 layer.weight.copy_(w[c].T)
                 layer.bias.copy_(b[c, 0])
         close(net(x)[c], one(x[c]))
