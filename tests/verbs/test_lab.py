@@ -106,7 +106,7 @@ def test_the_ledger_of_all_labs(
     monkeypatch.setattr(labs, "names", lambda: ["position-residuals", "wl-and-gin"])
     page = tmp_path / "labs.html"
     asked = ["lab", "--all", "--seeds", "1", "--out", str(page)]
-    assert cli.main([*asked, "--budget", "1s"]) == 0
+    assert cli.main([*asked, "--budget", "1.4s"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("position-residuals: open (")
     assert "forecast: 1 measurements of 1 labs" in err
