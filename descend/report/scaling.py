@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from descend.engine.progress import clock, steady
+from descend.theory.scaling_laws import UnifiedLaw
 from descend.web.chart import Series, draw_log_chart, name_series
 from descend.web.markup import Html, html
 from descend.web.page import make_page, write_page
@@ -61,6 +64,20 @@ def draw_law(found: dict[str, Any]) -> Html:
     note = "The band is of laws fitted to sweeps drawn again from the fit and its scatter."
     named = [s for i, s in enumerate(series) if s.label not in {other.label for other in series[:i]}]
     return make_card("Scaling law", name_series(named), chart, note=note)
+
+
+def draw_contours(law: UnifiedLaw, losses: Sequence[float], least: float = 1e7, most: float = 1e12) -> Html:
+    """Lines of equal loss over parameters and tokens: how much of one makes up for less of the other."""
+    sizes = [least * (most / least) ** (i / 60) for i in range(61)]
+    series = []
+    for colour, loss in enumerate(losses):
+        points = [(n, d) for n in sizes if math.isfinite(d := law.tokens_for(loss, n)) and d < 1e16]
+        if points:
+            n, d = (list(column) for column in zip(*points, strict=True))
+            series.append(Series(f"{loss:g} nats", n, [math.log10(v) for v in d], "line", colour))
+    chart = draw_log_chart(series, (1000, 340), ("parameters", "log10 of the tokens"))
+    note = "Where a line is upright the model is too small, where it is level the data are too few."
+    return make_card("Equal loss", name_series(series), chart, note=note)
 
 
 def list_rungs(found: dict[str, Any]) -> Html:

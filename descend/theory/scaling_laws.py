@@ -97,6 +97,11 @@ class UnifiedLaw:
     def __call__(self, parameters: float, tokens: float) -> float:
         return float(((self.n_scale / parameters) ** self.ratio + self.d_scale / tokens) ** self.d_alpha)
 
+    def tokens_for(self, loss: float, parameters: float) -> float:
+        """D of a contour: what a model of this size must read to reach the loss; infinite for one too small."""
+        left = loss ** (1 / self.d_alpha) - (self.n_scale / parameters) ** self.ratio
+        return self.d_scale / left if left > 0 else math.inf
+
     @property
     def of_parameters(self) -> PowerLaw:
         """The limit of endless data."""
