@@ -22,6 +22,7 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
+from descend.engine.loop import KEEP
 from descend.engine.references import Stored, find_references, read_reference
 from descend.engine.state import pack, unpack
 from descend.errors import Mistake
@@ -30,7 +31,6 @@ from descend.weights.checkpoints import checkpoint_names, find_best, list_folder
 from descend.weights.digests import THREADS, Damaged, verify, write_digests
 from descend.weights.tensor_file import align, write_tensors
 
-KEEP = 2  # the newest ones, besides the best: one to use, one to fall back on
 STATE = "state.safetensors"
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 MAPPED = 2**20  # bytes above which a loaded tensor stays mapped; small ones must not keep a deleted file alive
@@ -102,12 +102,12 @@ def names(folder: Path) -> list[str]:
     return checkpoint_names(folder)
 
 
-def prune(folder: Path) -> None:
-    """Delete all but the newest checkpoints and those that `last` and `best` point to."""
+def prune(folder: Path, keep: int = KEEP) -> None:
+    """Delete all but the newest checkpoints and those that `last` and `best` point to; with 0 none is deleted."""
     there = names(folder)
     best = find_best(folder, there) if there else None
     kept = {read_link(folder / name) for name in ("last", "best")} | {step_name(best or 0)}
-    for name in there[:-KEEP]:
+    for name in there[:-keep] if keep else []:
         if name not in kept:
             shutil.rmtree(folder / name, ignore_errors=True)  # what stays is no reason to stop training
 

@@ -291,7 +291,7 @@ def save(training: Training, run: Run, best: bool, watch: Watch | None = None) -
         path = checkpoint.save(run.checkpoints, step, write_model, state)
         if best:
             checkpoint.point(run.checkpoints, "best", path)
-        checkpoint.prune(run.checkpoints)
+        checkpoint.prune(run.checkpoints, training.loop.keep)
 
     if copied:
         run.writer.start(write)

@@ -8,6 +8,8 @@ from typing import Annotated
 from descend.errors import Mistake
 from descend.ranges import Count, Fraction, NonNegative, Range, Seed, Whole, check
 
+KEEP = 2  # checkpoints: one to use, one to fall back on
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -32,6 +34,8 @@ class Loop:
     """Steps between evaluations on the validation data."""
     save_every: Count = 100
     """Steps between checkpoints."""
+    keep: Annotated[int, Range(int, least=0, most=1_000_000)] = KEEP
+    """The newest checkpoints stay, as many as this, besides the best; 0: all of them, to look at the training later."""
     watch: str = "min loss"
     """What selects the best checkpoint: min or max, and a validation score."""
     patience: Whole = 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -15,6 +17,7 @@ from descend.report.history import read_history
 from descend.report.listing import list_runs
 from descend.server.json_body import read_body
 from descend.studio.frame import show_page
+from descend.studio.verbs import ask_verb
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
 
@@ -50,6 +53,22 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         step = int(served.trained.folder.resolve().name.removeprefix("step-"))
         told = {"kind": served.trained.kind, "offers": served.offers, "context": context, "step": step}
         return JSONResponse({"key": key, "model": name, "schema": schema, **told})
+
+    @api.post("/api/film")
+    async def film(request: Request) -> JSONResponse:
+        """Episodes of a policy, as a moving picture."""
+        asked = await read_body(request)
+        run, seed, episodes = asked.get("run"), asked.get("seed", 0), asked.get("episodes", 1)
+        if not isinstance(run, str) or not isinstance(seed, int) or not isinstance(episodes, int):
+            raise Mistake("run, seed and episodes: say what to play")
+        path = studio.place.own / f"film-{time.time_ns()}.gif"
+        words = ["play", str(studio.place.find_run(run)), "-n", str(episodes), "--seed", str(seed), "--out", str(path)]
+        try:
+            found = await ask_verb([*words, "--json"], studio.place.data)
+            picture = base64.b64encode(path.read_bytes()).decode()
+        finally:
+            path.unlink(missing_ok=True)
+        return JSONResponse({"episodes": found, "film": f"data:image/gif;base64,{picture}"})
 
 
 def show_choice(studio: Studio, title: str, here: str, question: str) -> HTMLResponse:

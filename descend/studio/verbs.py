@@ -17,7 +17,7 @@ PATIENCE = 300.0  # seconds that a verb may take
 AT_ONCE = asyncio.Semaphore(2)
 
 
-async def ask_verb(args: Sequence[str], folder: Path) -> dict[str, Any]:
+async def ask_verb(args: Sequence[str], folder: Path) -> Any:
     """What `descend ARGS` prints as JSON; what it refuses is a mistake in its words."""
     async with AT_ONCE:
         process = await asyncio.create_subprocess_exec(
@@ -38,5 +38,4 @@ async def ask_verb(args: Sequence[str], folder: Path) -> dict[str, Any]:
     if process.returncode:
         lines = err.decode(errors="replace").strip().splitlines() or ["it ended without a word"]
         raise Mistake(lines[-1].removeprefix("descend: "))
-    found: dict[str, Any] = json.loads(out)
-    return found
+    return json.loads(out)

@@ -205,3 +205,12 @@ def test_killed_at_every_moment_of_a_save(tmp_path: Path) -> None:
         assert process.exitcode == -signal.SIGKILL
     assert step == 3
     assert moment > 15, "the moments were not found"
+
+
+def test_all_checkpoints_stay_where_they_are_to_be_looked_at(tmp_path: Path) -> None:
+    for step in (10, 20, 30, 40):
+        (tmp_path / checkpoint.step_name(step)).mkdir()
+    checkpoint.prune(tmp_path, 0)
+    assert len(checkpoint.names(tmp_path)) == 4
+    checkpoint.prune(tmp_path, 3)
+    assert checkpoint.names(tmp_path) == [checkpoint.step_name(step) for step in (20, 30, 40)]

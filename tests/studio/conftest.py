@@ -31,7 +31,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of few steps: one classifies images, one separates two moons."""
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("studio") / "runs"
-    moons = change(get("mlp-moons"), {"steps": 60, "eval_every": 20, "save_every": 30, "threads": 1})
+    moons = change(get("mlp-moons"), {"steps": 60, "eval_every": 30, "save_every": 30, "threads": 1, "keep": 0})
     train(moons, out=folder / "moons" / "first", quiet=True)
     train(change(moons, {"optim.lr": 0.05}), out=folder / "moons" / "second", quiet=True)
     return folder

@@ -133,3 +133,33 @@ def test_unknown_pages_are_told(client: httpx.Client) -> None:
     page = client.get("/nowhere", headers={"Accept": "text/html"})
     assert page.status_code == 404
     assert "there is no such page" in page.text
+
+
+def test_only_what_there_is_can_be_opened(client: httpx.Client) -> None:
+    assert client.post("/api/open", json={"run": "moons/first", "checkpoint": "../last"}).status_code == 400
+    assert client.post("/api/open", json={"run": "moons/first", "checkpoint": "step-999"}).status_code == 400
+    assert client.get("/model/0123456789abcdef/v1/models").status_code == 404
+    assert client.post("/api/film", json={"run": "moons/first", "seed": "x"}).status_code == 400
+
+
+def test_a_model_answers_through_the_servers_routes(client: httpx.Client) -> None:
+    opened = client.post("/api/open", json={"run": "moons/first", "checkpoint": "best"}).json()
+    assert opened["schema"]["form"] == "AskRecords"
+    names = list(opened["schema"]["request"]["properties"]["records"]["items"]["properties"])
+    record = dict.fromkeys(names, 0.5)
+    asked = {"model": opened["model"], "records": [record]}
+    answer = client.post(f"/model/{opened['key']}/v1/predict", json=asked).json()["answers"]
+    assert answer[0]["prediction"] in ("0", "1")
+    again = client.post("/api/open", json={"run": "moons/first", "checkpoint": "best"}).json()
+    assert again["key"] == opened["key"]
+    wrong = client.post(f"/model/{opened['key']}/v1/predict", json={"model": opened["model"], "records": []})
+    assert wrong.status_code == 400
+
+
+def test_layers_and_exhibits_of_a_step(client: httpx.Client) -> None:
+    asked = {"run": "moons/first", "step": 30}
+    assert "Decision regions" in client.get("/part/inside", params=asked).text
+    page = client.get("/part/layers", params=asked).text
+    assert "Gradients" in page
+    assert "layers.0" in page
+    assert client.get("/part/inside", params={**asked, "step": 31}).status_code == 400

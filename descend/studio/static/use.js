@@ -342,6 +342,18 @@ function ofJson(out, name, example) {
   return [text, make("p", { className: "actions" }, go)];
 }
 
+/** Whole episodes of a policy, filmed. */
+function ofEpisodes(out) {
+  const parts = { episodes: number(1, 1, 10), seed: number(0, 0, 2 ** 31 - 1) };
+  const go = button("Play and film", async () => {
+    const { episodes, film } = await send("/api/film", { run: root.dataset.run, seed: +parts.seed.value, episodes: +parts.episodes.value });
+    out.replaceChildren(make("img", { src: film, alt: "the episodes", className: "sheet" }),
+      table(["episode", "return", "steps"], episodes.map((one, i) => [i + 1, one.return.toFixed(2), one.steps])));
+  });
+  return [make("div", { className: "fields" }, ...Object.entries(parts).map(([name, input]) => field(name, input))),
+    make("p", { className: "actions" }, go)];
+}
+
 function predict() {
   const out = make("div", { className: "answers", ariaLive: "polite" });
   const length = model.schema.request.properties.observations?.items?.minItems ?? 1;
@@ -352,7 +364,7 @@ function predict() {
     AskTranslation: () => ofImages(out, { back: true }), AskTexts: () => ofTexts(out), AskRecords: () => ofRecords(out),
     AskSamples: () => ofSamples(out),
     AskGraphs: () => ofJson(out, "graphs", [{ nodes: 4, edges: [[0, 1], [1, 2], [2, 3]] }]),
-    AskActions: () => ofJson(out, "observations", [Array(length).fill(0)]),
+    AskActions: () => [...ofEpisodes(out), ...ofJson(out, "observations", [Array(length).fill(0)])],
   }[model.schema.form];
   return card(model.kind, ...parts(), out);
 }
