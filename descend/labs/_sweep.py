@@ -22,6 +22,7 @@ from descend.labs._examine import examine, gather, judge_finding
 from descend.labs._mark import mark_source
 
 FOLDER = Path("runs/labs")
+SPENT = 0.7  # of a part that is more than enough
 KEPT = ("lab", "seed", "budget", "seconds", "numbers", "needs")
 
 
@@ -70,8 +71,13 @@ def name_machine() -> str:
 
 
 def share(name: str, seeds: Sequence[int], budget: float | None) -> float:
-    """What each seed gets: its part of the budget, or what the lab needs."""
-    return float(open_lab(name).BUDGET) if budget is None else budget / len(seeds)
+    """What each seed gets as work: what the lab needs, or its part of the budget.
+
+    Of a part that is more than the lab needs, some is held back, since work may take longer than it is paid for.
+    """
+    needed = float(open_lab(name).BUDGET)
+    part = needed if budget is None else budget / len(seeds)
+    return part if part <= needed else max(needed, SPENT * part)
 
 
 def forecast(

@@ -10,7 +10,7 @@ import pytest
 from descend.errors import Mistake
 from descend.labs import _examine, _sweep
 from descend.labs._evidence import AtLeast
-from descend.labs._sweep import Store, forecast, sweep
+from descend.labs._sweep import Store, forecast, share, sweep
 
 
 class Stopped(Exception):
@@ -67,6 +67,12 @@ def test_what_was_kept_is_judged_by_the_lab_as_it_is(lab: SimpleNamespace, tmp_p
     lab.mark = "other"
     sweep("toy", range(3), store=store)
     assert lab.measured == [0, 1, 2] * 2, "what decides the numbers has changed"
+
+
+def test_a_large_budget_leaves_room(lab: SimpleNamespace) -> None:
+    """The lab needs 2 s a seed."""
+    asked = [None, 3.0, 6.0, 6.6, 30.0]
+    assert [share("toy", range(3), budget) for budget in asked] == [2.0, 1.0, 2.0, 2.0, 7.0]
 
 
 def test_what_is_not_afforded_is_left_out(
