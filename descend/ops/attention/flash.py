@@ -12,7 +12,7 @@
         ∂Q  += ∂S K_j / √d,   ∂K_j += ∂Sᵀ Q / √d
 
 Memory beside inputs and outputs is a tile of r × c scores and a few numbers a query: O(n) instead of O(n²). The work is
-that of full attention, and the scores a second time on the way back. Tiles of any size, the last one may be ragged. With
+that of full attention, and the scores a second time on the way back. Tiles of any size, the last may be ragged. With
 `causal` the last query meets the last key; tiles of later keys are left out, which halves the work. A query that may
 look nowhere gets 0. The books' "2 to 4 times faster" is of GPUs, whose fast memory holds a tile. This is the form to
 read; `F.scaled_dot_product_attention` is the fast one, and on a CPU works in the same way.
@@ -142,5 +142,5 @@ def flash_attention(
     if min(size) < 1:
         raise ValueError(f"tiles of {size[0]} × {size[1]}; both must be at least 1")
     look = Look(q.shape[-2], k.shape[-2], causal, mask)
-    found: Tensor = _Flash.apply(q, k, v, look, size, 1 / math.sqrt(q.shape[-1]))  # type: ignore[no-untyped-call]
+    found: Tensor = _Flash.apply(q, k, v, look, size, 1 / math.sqrt(q.shape[-1]))
     return found
