@@ -9,7 +9,7 @@ from descend.optim.stages import InStages
 
 RECIPE = PreferDirectly(
     about="DPO on generated opinions (or prompt, chosen and rejected: --data.path FILE.jsonl)",
-    parameters=0,
+    parameters=127_936,
     takes="2 min",
     model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
     data=Preferences(noise=0.5),

@@ -8,7 +8,7 @@ from descend.optim.stages import InStages
 
 RECIPE = RewardModel(
     about="a reward model on generated opinions (or prompt, chosen and rejected: --data.path FILE.jsonl)",
-    parameters=0,
+    parameters=128_000,
     takes="2 min",
     model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
     optim=AdamW(lr=3e-3, betas=(0.9, 0.98)),

@@ -10,7 +10,7 @@ from descend.tasks.language_policy import ProximalTokens
 
 RECIPE = WholeChain(
     about="pre-training, instruction tuning, a reward model and PPO on generated opinions (or your own texts and data)",
-    parameters=0,
+    parameters=127_936,
     takes="4 min",
     model=GPT2Config(context=48, width=64, depth=2, heads=4, dropout=0.0),
     data=Preferences(noise=0.5),
