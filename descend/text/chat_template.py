@@ -28,9 +28,10 @@ from typing import Any, Protocol, Self
 
 import jinja2
 from jinja2 import nodes
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, LoopControlExtension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from descend.errors import Mistake, nearest
 from descend.text.tokenizer import ROLES, Tokenizer

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = GPT2(GPT2Config(vocab=tokenizer.vocab, context=128, width=16, depth=2, heads=2, dropout=0.0))
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += 0.3 * torch.randn_like(parameter)
+            parameter.add_(0.3 * torch.randn_like(parameter))
     model.save_pretrained(path)
     tokenizer.save(path)
     return path

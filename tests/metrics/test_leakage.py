@@ -33,8 +33,8 @@ def test_planted_items_are_found_and_no_others() -> None:
     assert [i for i, leaked in enumerate(find_leaks(pages, items)) if leaked] == sorted(planted)
     assert [i for i, leaked in enumerate(find_leaks(pages, items, least=0.25)) if leaked] == [3, 17, 25, 30]
     finder = LeakFinder(items)
-    for page in pages:
-        finder.read(page)
+    for text in pages:
+        finder.read(text)
     overlaps = finder.overlaps()
     assert (overlaps[30].share, overlaps[30].passage) == (0.25, " ".join(partly[:13]))
     assert all(overlaps[i].share == 1 for i in planted)

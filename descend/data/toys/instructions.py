@@ -1,9 +1,9 @@
 """Short instructions with exact answers, so that what a model was taught can be counted right or wrong.
 
-    first     First letter of dcat             d          reverse   Write dcat backwards.            tacd
-    last      How does dcat end?               t          upper     Write dcat in capitals.          DCAT
-    has       Is there a c in dcat?            yes        sort      Put the letters of dcat in order. acdt
-    count     Count a in banana                3          add       How much is 37 and 45?           82
+    first     First letter of bead             b          reverse   Write bead backwards.             daeb
+    last      How does bead end?               d          upper     Write bead in capitals.           BEAD
+    has       Is there a c in bead?            no         sort      Put the letters of bead in order. abde
+    count     Count b in babe                  2          add       How much is 37 and 45?            82
     parity    Is 374 even or odd?              even
     larger    Is 37 larger than 45?            no
 
@@ -19,9 +19,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase
 from typing import NamedTuple
 
+LETTERS = "abcdefgh"
 SHORTEST, LONGEST = 3, 5  # letters of a word
 REPEATED = 20  # draws after which a content may come again
 ATTEMPTS = 200  # draws after which there is none
@@ -54,7 +54,7 @@ class Instruction(NamedTuple):
 
 def word(draw: random.Random) -> str:
     """Some letters."""
-    return "".join(draw.choices(ascii_lowercase, k=draw.randint(SHORTEST, LONGEST)))
+    return "".join(draw.choices(LETTERS, k=draw.randint(SHORTEST, LONGEST)))
 
 
 def of_word(answer: Callable[[str], str]) -> Callable[[random.Random], Filled]:
@@ -69,7 +69,7 @@ def of_word(answer: Callable[[str], str]) -> Callable[[random.Random], Filled]:
 
 def count_letter(chance: random.Random) -> Filled:
     """How often a letter stands in a word that has it more often than chance would."""
-    a = chance.choice(ascii_lowercase)
+    a = chance.choice(LETTERS)
     w = "".join(a if chance.random() < 0.4 else b for b in word(chance))
     return Filled({"a": a, "w": w}, str(w.count(a)))
 
@@ -77,7 +77,7 @@ def count_letter(chance: random.Random) -> Filled:
 def has_letter(chance: random.Random) -> Filled:
     """Whether a letter stands in a word; half of the time it does."""
     w = word(chance)
-    a = chance.choice(w) if chance.random() < 0.5 else chance.choice([b for b in ascii_lowercase if b not in w])
+    a = chance.choice(w) if chance.random() < 0.5 else chance.choice([b for b in LETTERS if b not in w])
     return Filled({"a": a, "w": w}, "yes" if a in w else "no")
 
 

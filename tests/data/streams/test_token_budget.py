@@ -20,8 +20,8 @@ def lengths(n: int = N, seed: int = 0) -> Tensor:
     return torch.stack([source, target], 1).round().clamp(1, 120).long()
 
 
-def stream(length: Tensor, **changes: int) -> TokenBudget:
-    return TokenBudget({"x": torch.arange(len(length))}, length, BUDGET, **{"seed": 3, **changes})
+def stream(length: Tensor, parts: int = 1, rank: int = 0, world: int = 1) -> TokenBudget:
+    return TokenBudget({"x": torch.arange(len(length))}, length, BUDGET, 3, parts, rank, world)
 
 
 def epoch(of: TokenBudget) -> list[Tensor]:
