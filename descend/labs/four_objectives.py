@@ -72,6 +72,11 @@ PREDICTIONS = (
     AtLeast("instructions", 0.3, "share obeyed: instructions less the next best"),
     AtLeast("reward", 0.5, "quality of what is written: RLHF less the next best"),
 )
+RETUNED = (
+    'First recorded without "?" among the instructions: what a tuned model answers to a prompt that it never saw is'
+    " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. The thresholds are the"
+    " same."
+)
 SCOPE = "networks of 17,000 weights, a language of 13 tokens, simulated annotators without noise"
 BUDGET = 30.0
 PRICE = 40.0  # steps of causal training that a second of one core buys, with all the rest
@@ -104,17 +109,18 @@ def fill_in(steps: int, seed: int) -> BertForMaskedLM:
 
 
 def instruct(model: GPT2, steps: int, seed: int) -> GPT2:
-    """The answers to both instructions."""
+    """The answers to both instructions, and any answers to "?"."""
     random = torch.Generator().manual_seed(seed)
 
     def answers(words: tuple[int, ...]) -> list[list[int]]:
-        sizes = 1 + torch.randint(len(words), (BATCH // 2,), generator=random)
+        sizes = 1 + torch.randint(len(words), (BATCH // 3,), generator=random)
         return [
             make_answer([words[i] for i in torch.randperm(len(words), generator=random)[:n]]) for n in sizes.tolist()
         ]
 
     def loss() -> Tensor:
         sides = [lay_out(answers(PRAISE), ASK_PRAISE), lay_out(answers(BLAME), ASK_BLAME)]
+        sides.append(lay_out(draw_answers(BATCH // 3, random)))
         return -log_chance(model, Texts(*(torch.cat(pair) for pair in zip(*sides, strict=True))))
 
     train(model, loss, steps, 5e-3)
