@@ -111,7 +111,7 @@ def measure_barrier(one: Weights, other: Weights, x: Tensor, y: Tensor) -> float
     losses = []
     for at in t:
         between = tuple((1 - at) * a + at * b for a, b in zip(one, other, strict=True))
-        losses.append(float(F.cross_entropy(forward(between, x), y)))  # type: ignore[arg-type]
+        losses.append(float(F.cross_entropy(forward(between, x), y)))
     path = torch.tensor(losses)
     return float((path - ((1 - t) * path[0] + t * path[-1])).max())
 

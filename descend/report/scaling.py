@@ -73,8 +73,8 @@ def draw_contours(law: UnifiedLaw, losses: Sequence[float], least: float = 1e7, 
     for colour, loss in enumerate(losses):
         points = [(n, d) for n in sizes if math.isfinite(d := law.tokens_for(loss, n)) and d < 1e16]
         if points:
-            n, d = (list(column) for column in zip(*points, strict=True))
-            series.append(Series(f"{loss:g} nats", n, [math.log10(v) for v in d], "line", colour))
+            x, y = [n for n, _ in points], [math.log10(d) for _, d in points]
+            series.append(Series(f"{loss:g} nats", x, y, "line", colour))
     chart = draw_log_chart(series, (1000, 340), ("parameters", "log10 of the tokens"))
     note = "Where a line is upright the model is too small, where it is level the data are too few."
     return make_card("Equal loss", name_series(series), chart, note=note)

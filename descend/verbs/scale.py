@@ -165,9 +165,9 @@ def read_plan(folder: Path, asked: dict[str, Any], order: ScaleFlags) -> list[Ru
 def read_rung(saved: dict[str, Any], path: Path) -> Rung:
     """A size as it was planned."""
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in field(saved, "values", dict, path).items()}
-    numbers = {name: field(saved, name, float, path) for name in ("factor", "flops", "seconds")}
-    counts = {name: field(saved, name, int, path) for name in ("parameters", "steps")}
-    return Rung(values=values, **numbers, **counts)
+    factor, flops, seconds = (field(saved, name, float, path) for name in ("factor", "flops", "seconds"))
+    parameters, steps = (field(saved, name, int, path) for name in ("parameters", "steps"))
+    return Rung(factor, values, parameters, flops, seconds, steps)
 
 
 def train_rungs(name: str, folder: Path, order: ScaleFlags, rungs: list[Rung]) -> tuple[list[float | None], str]:
