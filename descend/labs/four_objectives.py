@@ -2,7 +2,7 @@
 
     causal        −log p of the next token                       decoder       writes text like the corpus
     masked        −log p of hidden tokens, from both sides       encoder       knows a hidden token
-    instructions  causal, then −log p of answers to "praise it" and "blame it"  does as it is told
+    instructions  causal, then −log p of answers to "praise it", "blame it" and "?"      does as it is told
     RLHF          causal, then a reward model and PPO            writes what annotators like
 
 One language of answers, networks of one width and depth. Compute is counted in texts that pass through a network, a
@@ -74,8 +74,7 @@ PREDICTIONS = (
 )
 RETUNED = (
     'First recorded without "?" among the instructions: what a tuned model answers to a prompt that it never saw is'
-    " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. The thresholds are the"
-    " same."
+    " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. The same thresholds."
 )
 SCOPE = "networks of 17,000 weights, a language of 13 tokens, simulated annotators without noise"
 BUDGET = 30.0
