@@ -38,7 +38,8 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         body = html(
             '<p class="actions"><label for="step">training time</label><input id="step" type="range" min="0" max="{}"'
             ' value="{}" list="steps"><output id="at" for="step"></output><a class="button" href="/run?{}">Run</a></p>'
-            '<p class="note">With --keep 0 a run keeps all of its checkpoints.</p><div id="inside" data-run="{}" data-steps="{}"><p class="empty">The data are read, the network is built …'
+            '<p class="note">With --keep 0 a run keeps all of its checkpoints.</p><div id="inside" data-run="{}"'
+            ' data-steps="{}"><p class="empty">The data are read, the network is built …'
             '</p></div><details class="card" id="layers"><summary>Layers: activations, gradients, weights</summary>'
             '<div></div></details><section class="card"><h2>Your own input</h2><div id="own"></div></section>',
             len(steps) - 1, at, urlencode({"run": run}), run, " ".join(map(str, steps)),
