@@ -121,7 +121,8 @@ def describe(model: Any) -> tuple[str, str]:
         return "all that the model finds, before boxes are chosen", "decoding and suppression (`decode` of the model)"
     if isinstance(model, Generates):
         return "the model's forward pass", "the sampler's loop"
-    if isinstance(model, HasDecoder) and "target" not in list_inputs(model) and "vocab" in vars(model.config):
+    whole: Any = model
+    if isinstance(model, HasDecoder) and "target" not in list_inputs(whole) and "vocab" in vars(whole.config):
         return "logits of every next token of a whole text", "the key-value cache, and the choice of tokens"
     return "the model's forward pass", "what is done to inputs before it, and to outputs after it"
 
@@ -157,6 +158,7 @@ def make_x(config: Any, folder: Path | None, made: Mapping[str, Tensor]) -> Tens
     fields = vars(config)
     size = next((fields[name] for name in ("inputs", "size", "observations") if isinstance(fields.get(name), int)), 0)
     image = fields.get("image")
+    shape: tuple[int, ...]
     if (found := read_image(folder)) is not None:
         shape = found
     elif isinstance(image, tuple):

@@ -97,7 +97,7 @@ class TeachLanguage(LanguageRecipe):
         model, task = parts.model, parts.task
         teacher = load_language_teacher(self.teacher.path, parts, model.config.vocab)
         if self.teacher.alpha < 1:  # else what it writes is all that it says
-            per_token = task.bytes_per_token  # type: ignore[attr-defined]
+            per_token: Any = task.bytes_per_token
             task = TaughtLanguage(model, teacher, self.teacher.alpha, self.teacher.temperature, per_token)
         parts = replace(parts, task=task, facts={**parts.facts, **self.teacher.facts})
         return self.let_write(parts, teacher) if self.teacher.writes else parts
@@ -121,7 +121,7 @@ def load_language_teacher(path: str, parts: Parts, vocab: int) -> Pretrained:
         raise Mistake(f"--teacher.path {path}: it has {said} tokens, the student {vocab}; train it on the same --data")
     if not same_tokens(Tokenizer.load(folder), parts):
         raise Mistake(f"--teacher.path {path}: its tokenizer is another one; train it on the same --data")
-    return theirs  # type: ignore[no-any-return]
+    return theirs
 
 
 def same_tokens(theirs: Tokenizer, parts: Parts) -> bool:

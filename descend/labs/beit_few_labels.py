@@ -78,7 +78,8 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 def pretrain(model: BeitForMaskedImageModeling, given: Digits, steps: int, seed: int) -> list[float]:
     """Predict the visual tokens of hidden patches; the mean loss of the first and of the last steps."""
     codes = Codebook.learn(patchify(given.x, PATCH).flatten(0, 1), CONFIG.vocab, torch.Generator().manual_seed(seed))
-    hide, random, losses = Hide(HIDING, PATCH, codes), torch.Generator().manual_seed(seed), []
+    hide, random = Hide(HIDING, PATCH, codes), torch.Generator().manual_seed(seed)
+    losses: list[float] = []
 
     def loss(x: Tensor, y: Tensor) -> Tensor:
         x = WARP(x, torch.rand(len(x), WARP.chance, generator=random) * 2 - 1)

@@ -62,9 +62,9 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
         number = 100 * seed + draw
         given = everything.draw(IMAGES, number)
         teacher, alone, taught = build(number)
-        learn(teacher, lambda x, y, model=teacher: F.cross_entropy(model(x), y), given, number)
+        learn(teacher, label_loss(teacher), given, number)
         teacher.eval()
-        learn(alone, lambda x, y, model=alone: F.cross_entropy(model(x), y), given, number)
+        learn(alone, label_loss(alone), given, number)
         learn(taught, make_loss(taught, teacher), given, number)
         for name, model in (("teacher", teacher), ("alone", alone), ("taught", taught)):
             columns[name].append(measure_accuracy(model, held))
@@ -83,6 +83,10 @@ def build(seed: int) -> tuple[nn.Module, nn.Module, DeiTForImageClassificationWi
             if isinstance(layer, nn.Linear):
                 nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
     return teacher, alone, taught
+
+
+def label_loss(model: nn.Module) -> Loss:
+    return lambda x, y: F.cross_entropy(model(x), y)
 
 
 def make_loss(student: DeiTForImageClassificationWithTeacher, teacher: nn.Module) -> Loss:

@@ -33,7 +33,7 @@ def build(name: str) -> Any:
     """Weights of which none is near 0, so that a place that is left out or permuted is seen."""
     kind, config = SMALL[name]
     torch.manual_seed(0)
-    model = kind(config).eval()  # type: ignore[operator]
+    model = kind(config).eval()
     for p in model.parameters():
         nn.init.normal_(p, 1.0 if p.dim() == 1 else 0.0, 0.2)
     return model

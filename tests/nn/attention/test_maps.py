@@ -70,7 +70,7 @@ def test_what_the_queries_of_a_detr_look_at() -> None:
     """Every layer is there, rows sum to 1, and the weights times the values are what the layer gives."""
     torch.manual_seed(0)
     model = detr.Detr(detr.TINY).eval()
-    cross = model.decoder[1].cross
+    cross: Any = model.decoder[1].cross
     seen: list[Any] = []
     cross.register_forward_hook(lambda _, given, y: seen.extend([*given, y]))
     maps = attention_maps(model, detr.TINY_INPUT())

@@ -148,7 +148,7 @@ def test_detr_attends_with_the_same_core() -> None:
 
     model.eval()
     with_core = differentiate()
-    assert set_queries.attend is multi_head.attend
+    assert vars(set_queries)["attend"] is multi_head.attend
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(set_queries, "attend", written_out)
         for a, b in zip(with_core, differentiate(), strict=True):
