@@ -93,12 +93,8 @@ RECORDED = [
     ),
     pytest.param("rounded-language", marks=pytest.mark.system("post-training-quantization", "perplexity")),
     pytest.param("rounded-training", marks=pytest.mark.system("quantization-aware-training", "better-than-rounding")),
-    pytest.param("pruned-lenet", marks=pytest.mark.system("magnitude-pruning", "over-sparsity", "lenet")),
     pytest.param("taught-students", marks=pytest.mark.system("knowledge-distillation", "above-its-twin")),
     pytest.param("tiled-attention", marks=pytest.mark.system("flash-attention", "measured")),
-    pytest.param("query-peaks", marks=pytest.mark.system("attention-maps-analysis", "peaks")),
-    pytest.param("taught-vit", marks=pytest.mark.system("deit", "small-data")),
-    pytest.param("beit-few-labels", marks=pytest.mark.system("beit", "above-scratch")),
 ]
 
 
@@ -112,6 +108,7 @@ MEASURED = [
     pytest.param("dpo-and-ppo", marks=pytest.mark.system("dpo", "ppo-comparison")),
     pytest.param("raw-index", marks=pytest.mark.system("position-encoding-labs", "raw-index")),
     pytest.param("attention-caches", marks=pytest.mark.system("multi-head-latent-attention", "comparison")),
+    pytest.param("pruned-lenet", marks=pytest.mark.system("magnitude-pruning", "over-sparsity")),
 ]
 """Experiments whose row asks for the comparison, whatever comes of it. Some claims of the texts are refuted here."""
 
