@@ -78,7 +78,8 @@ class Chatter:
             ids = self.template.prompt(kept, self.writer.tokenizer)
         if len(ids) >= self.context:
             raise Mistake(
-                f"the message makes a prompt of {len(ids)} tokens, and the model's context has {self.context}: shorten it"
+                f"the message makes a prompt of {len(ids)} tokens, "
+                f"and the model's context has {self.context}: shorten it"
             )
         return Prompt(ids, min(tokens, self.context - len(ids)), len(messages) - len(kept))
 

@@ -23,7 +23,7 @@ from descend.text.reasoning import answer_in_two_stages, parse_answer
 
 
 def choose(writer: Writer, prompt: str, choices: Sequence[str]) -> Scored:
-    """What each choice is worth after the prompt; a choice begins with a space where the prompt does not end with one."""
+    """What each choice is worth after the prompt; it begins with a space where the prompt does not end with one."""
     begun = writer.begin(prompt)
     with torch.inference_mode():
         return score_choices(begun.decoder, begun.ids, [writer.tokenizer.encode(choice) for choice in choices])

@@ -3,8 +3,8 @@
     x: n tokens of an instruction,  r: m tokens of the response,  token = x r
     L = − Σ_{t=1..m} log P(r_t | x, r_<t)  =  − Σ_{t=1..n+m} mask_t log P(token_t | token_<t)
 
-mask is 0 on the instruction and 1 on the response. It is a SUM over the response (VOM 13.5), so a long answer counts for
-more than a short one; a mean over tokens, as trl takes it, weighs every token of a batch alike:
+mask is 0 on the instruction and 1 on the response. It is a SUM over the response (VOM 13.5), so a long answer counts
+for more than a short one; a mean over tokens, as trl takes it, weighs every token of a batch alike:
 
     L̄ = Σ_i L_i / Σ_i m_i          for one response L = m L̄, and their gradients are parallel
 

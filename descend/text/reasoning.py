@@ -8,10 +8,10 @@
                  <first prompt> z
                  Therefore, the answer is
 
-The words are DLN's (and the phrase S940's); the second stage is that of Kojima et al. (2022), which S940 does not print.
+The words are DLN's (and the phrase S940's); the second stage is that of Kojima et al. (2022), which S940 leaves out.
 Between examples stands an empty line. An answer is what follows the last "answer is": a number without its unit
-("10 apples" is 10; 1,200 is 1200; 11.0 is 11), True or False, else the words up to the full stop. Without such a sentence
-there is no answer (`None`): the last number of a chain may be a step.
+("10 apples" is 10; 1,200 is 1200; 11.0 is 11), True or False, else the words up to the full stop. Without such a
+sentence there is no answer (`None`): the last number of a chain may be a step.
 
 Systems: chain-of-thought
 """

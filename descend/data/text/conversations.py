@@ -1,6 +1,6 @@
 """Conversations to learn from: what was asked, and what the assistant said.
 
-    {"messages": [{"role": "user", "content": ..}, {"role": "assistant", "content": ..}, ..]}     every answer is learned
+    {"messages": [{"role": "user", "content": ..}, {"role": "assistant", "content": ..}, ..]}   every answer is learned
     {"prompt": [messages], "completion": [messages]}       the answers of the completion are learned
     {"prompt": "..", "completion": ".."}                   plain text, as it stands; the completion is learned
     {"instruction": "..", "input": "..", "output": ".."}   as a user's message (the input below it) and an answer

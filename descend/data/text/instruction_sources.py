@@ -1,6 +1,6 @@
 """Where instructions with good answers come from: other data sets, several collections mixed, a larger model.
 
-    reformatted    a review and its class   ->  "Classify the sentiment of this review as positive or negative: .."  "positive"
+    reformatted    a review and its class   ->  "Classify the sentiment of this review as ..: .."  "positive"
                    a sentence and its translation  ->  "Translate to French: .."  "Le chat dort."
     synthetic      instructions, and what a teacher model answers: training on them is distillation by sequences
     mixed          n_i = the share of source i, of so many records in all: 10,000 human + 100,000 reformatted

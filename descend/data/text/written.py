@@ -26,7 +26,7 @@ PROMPT = 8
 def write_tokens(
     teacher: HasDecoder, text: Tensor, count: int, length: int, temperature: float = 1.0, seed: int = 0
 ) -> Tensor:
-    """At least `count` tokens, in pieces of `length`; each goes on from PROMPT tokens of `text` and begins with them."""
+    """At least `count` tokens, in pieces of `length`; each begins with PROMPT tokens of `text`."""
     if length <= PROMPT or len(text) <= PROMPT:
         raise Mistake(f"pieces of {length} tokens leave no room to write after {PROMPT}; give a larger --model.context")
     random, sampler = generator(seed, 0), TokenSampler(temperature=temperature)
