@@ -33,7 +33,6 @@ EFFECTS = [
     ),
     pytest.param("scaling-sweep", "error of the held-out loss", marks=mark("scaling-law-sweep", "held-out")),
     pytest.param("scaling-sweep", "floor inside its interval", marks=mark("irreducible-loss", "recovered")),
-    pytest.param("data-sweep", "R² of the line", marks=mark("kaplan-power-laws", "data-experiment")),
     pytest.param("data-sweep", "cost of 4 epochs (nats)", marks=mark("data-constraints-and-epochs", "few-epochs")),
     pytest.param(
         "data-sweep", "cost of 64 epochs over that of 4", marks=mark("data-constraints-and-epochs", "many-epochs")
