@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,7 @@ def write(kind: str) -> Path:
 @cache
 def silence() -> object:
     """llama.cpp tells of every tensor; what it calls instead must live as long as it does."""
-    import llama_cpp as native
-
+    native = import_module("llama_cpp")
     nothing = native.llama_log_callback(lambda *_: None)
     native.llama_log_set(nothing, None)
     return nothing
@@ -83,8 +83,7 @@ def theirs(kind: str, batch: int, exact: bool = False) -> Call:
 
     As it comes it keeps keys and values in 16 bits; `exact`: in float32, as ours.
     """
-    import llama_cpp as native
-
+    native: Any = import_module("llama_cpp")
     silence()
     threads = torch.get_num_threads()
     settings = native.llama_model_default_params()

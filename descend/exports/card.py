@@ -49,8 +49,8 @@ def write_card(run: Path, checkpoint: Path, saved: Path, out: str, kind: str, la
 
 def list_scores(history: History, step: int | None) -> list[str]:
     """The scores of this checkpoint: on validation data, which chose it, and on test data, where it was judged."""
-    valid = next((line["valid"] for line in history.valid if line["step"] == step), {})
-    test = next((line["scores"] for line in history.test if line["step"] == step), {})
+    valid: dict[str, Any] = next((line["valid"] for line in history.valid if line["step"] == step), {})
+    test: dict[str, Any] = next((line["scores"] for line in history.test if line["step"] == step), {})
     if not valid and not test:
         return []
     lines = ["## Scores", "", "| score | validation | test | meaning |", "|---|---|---|---|"]
