@@ -164,7 +164,7 @@ def measure(rounds: int = 2, calls: int = 1) -> list[dict[str, object]]:
     for name, other, title, bar in (
         ("served", "offline", "Server at 64 clients, against one batch offline", 0.8),
         ("streamed", "offline", "Server at 64 clients, streamed, against one batch offline", 0.8),
-        ("served", "theirs", "Server at 64 clients, against transformers serve", 2.0),
+        ("served", "theirs", "Server at 64 clients, against transformers serve --continuous-batching", 2.0),
     ):
         rows.append({
             "name": title, "ours": TOKENS / best[name], "theirs": TOKENS / best[other], "unit": "tokens/s",
