@@ -27,9 +27,9 @@ from descend.models import model_class, names
 PAGE = Path(__file__).parents[1] / "docs" / "exports.md"
 HEAD = """# Which models become graphs
 
-`python -m proofs.exports` builds every family's smallest configuration, writes it as ONNX, and asks onnxruntime and the
-model the same at two batch sizes and, of texts, at two lengths, none of them recorded. *apart* is the largest difference
-over max(1, max |y|); 1e-4 is allowed. How to export a model of yours: [export.md](export.md).
+`python -m proofs.exports` builds every family's smallest configuration, writes it as ONNX, and asks onnxruntime and
+the model the same at two batch sizes and, of texts, at two lengths, none of them recorded. *apart* is the largest
+difference over max(1, max |y|); 1e-4 is allowed. How to export a model of yours: [export.md](export.md).
 """
 
 

@@ -65,7 +65,8 @@ def figures() -> tuple[Figure, ...]:
     """All of them."""
     found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
     lists = ("seeds", "values", "seconds")
-    return tuple(Figure(**{k: tuple(v) if k in lists else v for k, v in one.items()}) for one in found)
+    read: list[dict[str, Any]] = [{k: tuple(v) if k in lists else v for k, v in one.items()} for one in found]
+    return tuple(Figure(**one) for one in read)
 
 
 def find_figures(recipe: str) -> list[Figure]:

@@ -4,9 +4,9 @@
     log L = Σ_ij w_ij log (p_i / (p_i + p_j))           w_ij: how often i beat j
     p_i ← Σ_j w_ij / Σ_j (n_ij / (p_i + p_j))           n_ij = w_ij + w_ji; each step raises log L (Zermelo, 1929)
 
-Only differences of r are known, so their mean is 0. A maximum exists if and only if from every item a chain of wins leads
-to every other one: if a group never lost to the rest, its strengths grow without bound, and if two groups never met,
-nothing relates them. Both are named. The steps converge linearly; Newton's, which follow, quadratically.
+Only differences of r are known, so their mean is 0. A maximum exists if and only if from every item a chain of wins
+leads to every other one: if a group never lost to the rest, its strengths grow without bound, and if two groups never
+met, nothing relates them. Both are named. The steps converge linearly; Newton's, which follow, quadratically.
 
 Systems: bradley-terry
 """
@@ -81,7 +81,7 @@ def check_wins(wins: Tensor) -> Tensor:
     w.fill_diagonal_(0.0)
     if len(met := reach(w + w.T)) < n:
         raise Mistake(
-            f"items {show(met, n)} never met the others: strengths of groups without a game between them cannot be compared"
+            f"items {show(met, n)} never met the others: without a game between them groups cannot be compared"
         )
     if len(lost := reach(w.T)) < n:  # those that beat item 0, directly or through others
         raise Mistake(

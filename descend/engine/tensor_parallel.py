@@ -3,8 +3,8 @@
     forward     y = Σ_processes shard(x)              an all-reduce; the same y everywhere
     backward    ∂L/∂x = Σ_processes of the shards'    an all-reduce; the gradient of a shard's own weights stays with it
 
-Every process has the same x and, after it, the same loss: what is summed on the way forth is not summed again on the way
-back, and the other way round.
+Every process has the same x and, after it, the same loss: what is summed on the way forth is not summed again on the
+way back, and the other way round.
 
 Systems: tensor-parallel-attention
 """
@@ -60,6 +60,6 @@ class TensorParallel(nn.Module):
 
     def forward(self, x: Tensor, look: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """`look` calls the shard where it needs more than x: a mask, angles."""
-        shared = _Share.apply(x)  # type: ignore[no-untyped-call]
-        found: Tensor = _Sum.apply(self.part(shared) if look is None else look(shared))  # type: ignore[no-untyped-call]
+        shared = _Share.apply(x)
+        found: Tensor = _Sum.apply(self.part(shared) if look is None else look(shared))
         return found

@@ -62,6 +62,6 @@ def dpo_loss(chosen: Tensor, rejected: Tensor, beta: float) -> Tensor:
 
 
 def response_log_prob(logits: Tensor, tokens: Tensor, written: Tensor) -> Tensor:
-    """log π(y|x) = Σ_t log π(y_t | x, y_<t) over the written tokens; logits (b, t−1, v) of tokens (b, t) but the last"""
+    """log π(y|x) = Σ_t log π(y_t | x, y_<t) over the written tokens; logits (b, t−1, v) of tokens (b, t)"""
     log_p = -F.cross_entropy(logits.transpose(1, 2), tokens[:, 1:], reduction="none")
     return (log_p * written[:, 1:]).sum(-1)

@@ -105,7 +105,7 @@ class QuantizedConv2d(Coded):
 
     def __init__(self, like: nn.Conv2d, bits: int = 8, group: int = 0):
         super().__init__(tuple(like.weight.shape), like.bias is not None, bits, group)
-        self.moves = (like.stride, like.padding, like.dilation, like.groups)
+        self.moves: tuple[Any, Any, Any, int] = (like.stride, like.padding, like.dilation, like.groups)
 
     @classmethod
     def of(cls, like: nn.Conv2d, bits: int = 8, group: int = 0) -> Self:
@@ -123,7 +123,7 @@ def find_matrices(model: nn.Module) -> dict[str, nn.Linear | nn.Conv2d]:
     for name, part in model.named_modules():
         plain = type(part) is nn.Linear or (type(part) is nn.Conv2d and part.padding_mode == "zeros")
         if plain and owners[id(part.weight)] == 1:
-            found[name] = part  # type: ignore[assignment]
+            found[name] = part
     return found
 
 

@@ -104,7 +104,7 @@ class _FakeQuantize(torch.autograd.Function):
 def fake_quantize(x: Tensor, step: Tensor, bits: int) -> Tensor:
     """x̂ = s · clamp(round(x / s)), with the straight-through gradient; `step` is a constant."""
     most = largest_code(bits)
-    found: Tensor = _FakeQuantize.apply(x, step.detach(), 0.0, -most, most)  # type: ignore[no-untyped-call]
+    found: Tensor = _FakeQuantize.apply(x, step.detach(), 0.0, -most, most)
     return found
 
 
@@ -112,7 +112,7 @@ def fake_quantize_range(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """The books' x̂ = Δ · clamp(round((x − low) / Δ), 0, 255) + low, with the straight-through gradient; the range is a
     constant. A range of 0 leaves one number."""
     low, high = low.detach(), high.detach()
-    found: Tensor = _FakeQuantize.apply(x, (high - low) / 255, low, 0, 255)  # type: ignore[no-untyped-call]
+    found: Tensor = _FakeQuantize.apply(x, (high - low) / 255, low, 0, 255)
     return found
 
 

@@ -9,7 +9,7 @@ from descend.optim.schedules import Cosine
 
 RECIPE = InstructRecipe(
     about="a small LLaMA follows instructions (or your conversations: --data.path FILE; your model: --start.path RUN)",
-    parameters=101_440,
+    parameters=101_056,
     takes="2 min",
     model=LlamaConfig(context=128, width=64, depth=2, heads=4, kv_heads=4, hidden=128, tied=True),
     data=Conversations(),

@@ -10,7 +10,7 @@ from descend.optim.schedules import Cosine
 
 RECIPE = InstructRecipe(
     about="LoRA beside a frozen language model (--start.path RUN or FOLDER) learns to follow instructions",
-    parameters=764_160,
+    parameters=763_392,
     takes="8 min",
     model=LlamaConfig(context=128, width=128, depth=4, heads=4, kv_heads=4, hidden=256, tied=True),
     data=Conversations(),

@@ -2,8 +2,8 @@
 
     a_1 .. a_n  answers of n sampled chains          a* = argmax_a #{i : a_i = a}
 
-Chains without an answer do not vote. Of answers that were said equally often the one that was said first is taken: a rule
-that needs no chance, so equal chains give equal answers. With two possible answers and chains that are right with
+Chains without an answer do not vote. Of answers that were said equally often the one said first is taken: a rule that
+needs no chance, so equal chains give equal answers. With two possible answers and chains that are right with
 probability p, independently, the vote of an odd n is right with
 
     P(n) = Σ_{k > n/2} C(n, k) p^k (1 − p)^{n−k}          n = 5: 0.683 at p = 0.6, but 0.317 at p = 0.4

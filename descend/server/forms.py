@@ -216,8 +216,8 @@ class ModelList(BaseModel):
 
 
 def explain_form(errors: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> Refusal:
-    """The first thing that is wrong with a request, as pydantic found it; a misspelt name before what it leaves out, and
-    the value is not repeated."""
+    """The first thing that is wrong with a request, as pydantic found it; a misspelt name before what it leaves out.
+    The value is not repeated."""
     error = min(errors, key=lambda one: one["type"] != "extra_forbidden")
     where = [str(part) for part in error["loc"] if part != "body"]
     if error["type"] == "json_invalid":

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:
-    place = studio.place
+    add_pages(api, studio.place)
+    add_actions(api, studio)
+
+
+def add_pages(api: FastAPI, place: Place) -> None:
+    """Choosing a recipe, and its form."""
 
     @api.get("/train")
     async def page() -> HTMLResponse:
@@ -48,6 +53,11 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
     async def form(recipe: str = "", like: str = "") -> HTMLResponse:
         name, given = await asyncio.to_thread(forms().read_like, place, like) if like else (recipe, {})
         return await asyncio.to_thread(forms().show_form, name, given, like)
+
+
+def add_actions(api: FastAPI, studio: Studio) -> None:
+    """What the form asks for."""
+    place = studio.place
 
     @api.post("/api/command")
     async def command(request: Request) -> JSONResponse:

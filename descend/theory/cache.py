@@ -8,8 +8,9 @@ In bytes, for b texts of s tokens whose numbers take 2 bytes each (float16), DLN
     multi-head       2 l b n s h · 2          grouped   2 l b G s h · 2        multi-query   2 l b s h · 2
 
 with l layers, n heads of h numbers and G groups. Its table of GPT-3's sizes follows them with MB = 2^20 and GB = 2^30
-bytes. Errata: the column G = 8 has a row of 12 heads, which 8 groups cannot share (`cache_bytes` refuses it, the formula
-gives 24 MB); the XL row, 24 heads of 128 in a width of 2048, is none of 1.3B parameters: 16 heads take 192 MB, not 288.
+bytes. Errata: the column G = 8 has a row of 12 heads, which 8 groups cannot share (`cache_bytes` refuses it; the
+formula gives 24 MB); the XL row, 24 heads of 128 in a width of 2048, is not of 1.3B parameters: 16 heads take 192 MB,
+no 288.
 
 Multi-query is smaller by the number of heads. With as many groups as devices, grouped queries cost each device what a
 replicated multi-query cache would.

@@ -11,8 +11,8 @@
 π_ref and its value E_ref[r]; for β → 0 all probability goes to the best responses that the reference can give, in the
 reference's own proportions, and the value is their reward. The sum over responses is over the last axis.
 
-A response is sampled token by token, log π(y|x) = Σ_t log π(y_t | x, y_<t). Erratum: VOM 13.7.5 prints y_≤t there, which
-would condition a token on itself.
+A response is sampled token by token, log π(y|x) = Σ_t log π(y_t | x, y_<t). Erratum: VOM 13.7.5 prints y_≤t there,
+which would condition a token on itself.
 
 Systems: kl-regularised-objective
 """

@@ -76,6 +76,7 @@ def describe(found: Exported) -> list[str]:
             lines.append(f"checked   {at}: file and model differ by {check['apart']:.1e}")
         else:
             lines.append(
-                f"checked   read again: {check['tensors']} tensors, errors at most {check['of rounding']:.2f} of a rounding"
+                f"checked   read again: {check['tensors']} tensors,"
+                f" errors at most {check['of rounding']:.2f} of a rounding"
             )
     return lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -71,7 +73,7 @@ def test_every_step_of_the_plain_rule_raises_the_likelihood() -> None:
     for _ in range(300):
         seen.append(float(log_likelihood(r, wins)))
         r = ascend(r, wins)
-    assert all(b >= a - 1e-9 for a, b in zip(seen, seen[1:], strict=False))
+    assert all(b >= a - 1e-9 for a, b in pairwise(seen))
     close(r, fit_strengths(wins), loosen=100)  # it converges linearly
 
 
@@ -86,7 +88,7 @@ def test_strengths_and_rewards_say_the_same_and_match_the_share_of_wins() -> Non
 
 @pytest.mark.system("bradley-terry", "identifiable")
 @pytest.mark.parametrize(
-    "pairs, said",
+    ("pairs", "said"),
     [
         ([(0, 1), (1, 0), (2, 3), (3, 2)], "items 0, 1 never met the others"),
         ([(0, 1), (1, 0), (0, 2), (1, 2)], "items 0, 1 never lost to the others"),

@@ -127,7 +127,7 @@ def test_a_run_is_evaluated_and_talked_to(run: Any, chats: str) -> None:
     assert parts.exhibits is not None
     [shown] = parts.exhibits()
     assert shown.title == "Answers"
-    assert "Exact: count" in shown.note
+    assert "Exact: capital" in shown.note
 
 
 @pytest.mark.system("pretrained-weight-penalty", "frozen-copy")

@@ -39,7 +39,7 @@ def answer(model: nn.Module, x: Tensor) -> Tensor:
     """All numbers that a model gives, end to end."""
     with torch.no_grad():
         found = model(x)
-    parts = [found] if isinstance(found, Tensor) else [part for part in torch.utils._pytree.tree_leaves(found)]
+    parts = [found] if isinstance(found, Tensor) else list(torch.utils._pytree.tree_leaves(found))
     return torch.cat([part.flatten() for part in parts if isinstance(part, Tensor)])
 
 

@@ -26,7 +26,8 @@ def test_a_layer_of_codes_is_within_half_a_step(bits: int, group: int, inputs: i
     size = group or inputs
     steps = layer.scales.repeat_interleave(size, 1)[:, :inputs]
     error = (layer.weight - linear.weight).abs()
-    assert (error <= steps / 2 * (1 + 1e-5)).all() and (error > steps / 3).any()
+    assert (error <= steps / 2 * (1 + 1e-5)).all()
+    assert (error > steps / 3).any()
     assert layer.scales.shape == (12, -(-inputs // size))
     x = torch.randn(3, 5, inputs)
     close(layer(x), x @ layer.weight.T + linear.bias)
@@ -43,9 +44,11 @@ def test_layout_of_the_codes(bits: int) -> None:
     close(layer.scales, torch.tensor([[1 / most]]))
     assert layer.bias is None
     if bits == 8:
-        assert layer.codes.dtype == torch.int8 and layer.codes[0, [0, -1]].tolist() == [-127, 127]
+        assert layer.codes.dtype == torch.int8
+        assert layer.codes[0, [0, -1]].tolist() == [-127, 127]
     else:
-        assert layer.codes.dtype == torch.uint8 and layer.codes.shape == (1, 16)
+        assert layer.codes.dtype == torch.uint8
+        assert layer.codes.shape == (1, 16)
         wanted = [round(x * 7) + 8 for x in torch.linspace(-1, 1, 32).tolist()]
         assert [n for byte in layer.codes[0].tolist() for n in (byte & 15, byte >> 4)] == wanted
 
@@ -58,7 +61,8 @@ def test_a_group_of_zeros_stays_zero() -> None:
         linear.weight[2, :32] = 0
     for bits in (8, 4):
         layer = QuantizedLinear.of(linear, bits)
-        assert (layer.weight[1] == 0).all() and (layer.weight[2, :32] == 0).all()
+        assert (layer.weight[1] == 0).all()
+        assert (layer.weight[2, :32] == 0).all()
         assert layer(torch.ones(1, 64)).isfinite().all()
 
 

@@ -68,7 +68,7 @@ class Conversations:
     path: str = ""
     """A .jsonl file, or a folder with train.jsonl and perhaps valid.jsonl and test.jsonl; empty: generated tasks."""
     tasks: tuple[str, ...] = QUICK
-    """Which tasks are generated: first, last, has, count, parity, larger, reverse, upper, sort, add."""
+    """Which tasks are generated: first, second, third, last, capital, twice, has, count, parity, larger, .."""
     count: Count = 12000
     """Instructions that are generated for training."""
     held_out: Count = 600

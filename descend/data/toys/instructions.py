@@ -1,15 +1,17 @@
 """Short instructions with exact answers, so that what a model was taught can be counted right or wrong.
 
-    first     First letter of bead             b          reverse   Write bead backwards.             daeb
-    last      How does bead end?               d          upper     Write bead in capitals.           BEAD
-    has       Is there a c in bead?            no         sort      Put the letters of bead in order. abde
-    count     Count b in babe                  2          add       How much is 37 and 45?            82
-    parity    Is 374 even or odd?              even
-    larger    Is 37 larger than 45?            no
+    first     First letter of bead             b         has       Is there a c in bead?             no
+    second    Second letter of bead            e         count     Count b in babe                   2
+    third     Third letter of bead             a         parity    Is 374 even or odd?               even
+    last      How does bead end?               d         larger    Is 37 larger than 45?             no
+    capital   First letter of bead, in capitals B        reverse   Write bead backwards.             daeb
+    twice     Last letter of bead, twice       dd        upper     Write bead in capitals.           BEAD
+                                                         sort      Put the letters of bead in order. abde
+                                                         add       How much is 37 and 45?            82
 
-The first six are learned within a minute or two; the others, whose answers are copied letter by letter or carried digit
-by digit, take a small model much longer. Each task is worded in two or three ways (a template filled with its content),
-as in collections that were made from other data sets. What is held out differs in content, not only in wording.
+The first six are learned within a minute or two; the others take a small model much longer. Each task is worded in two
+or three ways (a template filled with its content), as in collections that were made from other data sets. What is held
+out differs in content, not only in wording.
 
 Systems: instruction-dataset
 """
@@ -99,6 +101,10 @@ def add_numbers(chance: random.Random) -> Filled:
 SKILLS: dict[str, Skill] = {
     "first": Skill(("First letter of {w}", "How does {w} begin?"), of_word(lambda w: w[0])),
     "last": Skill(("Last letter of {w}", "How does {w} end?"), of_word(lambda w: w[-1])),
+    "second": Skill(("Second letter of {w}", "What follows the first of {w}?"), of_word(lambda w: w[1])),
+    "third": Skill(("Third letter of {w}", "What follows the second of {w}?"), of_word(lambda w: w[2])),
+    "capital": Skill(("First letter of {w}, in capitals", "Capital of {w}"), of_word(lambda w: w[0].upper())),
+    "twice": Skill(("Last letter of {w}, twice", "Double the end of {w}"), of_word(lambda w: 2 * w[-1])),
     "has": Skill(("Is there a {a} in {w}?", "Has {w} a {a}?"), has_letter),
     "count": Skill(("Count {a} in {w}", "How many {a} in {w}?"), count_letter),
     "parity": Skill(("Is {n} even or odd?", "Parity of {n}"), tell_parity),
@@ -108,7 +114,7 @@ SKILLS: dict[str, Skill] = {
     "sort": Skill(("Put the letters of {w} in order.", "Sort {w}."), of_word(lambda w: "".join(sorted(w)))),
     "add": Skill(("How much is {a} and {b}?", "Add {a} to {b}.", "{a} + {b}"), add_numbers),
 }
-QUICK = ("first", "last", "has", "count", "parity", "larger")
+QUICK = ("first", "second", "third", "last", "capital", "twice")
 """Skills that a small model learns within minutes."""
 
 

@@ -14,7 +14,7 @@ Systems: tensor-parallel-attention
 
 from __future__ import annotations
 
-from torch import nn
+from torch import Tensor, nn
 
 from descend.nn.attention.multi_head import Attention
 
@@ -67,6 +67,6 @@ def take_rows(to: nn.Linear, whole: nn.Linear, rows: slice) -> None:
         to.bias = copy(whole.bias[rows])
 
 
-def copy(x: nn.Parameter) -> nn.Parameter:
+def copy(x: Tensor) -> nn.Parameter:
     """Numbers of its own."""
     return nn.Parameter(x.detach().clone())

@@ -142,7 +142,8 @@ def test_generated_answers_are_right_and_nothing_is_in_two_parts() -> None:
         true = {
             "reverse": lambda w: w[::-1], "upper": lambda w: w.upper(), "sort": lambda w: "".join(sorted(w)),
             "last": lambda w: w[-1], "count": lambda a, w: str(w.count(a)), "add": lambda a, b: str(int(a) + int(b)),
-            "first": lambda w: w[0], "has": lambda a, w: "yes" if w.count(a) else "no",
+            "second": lambda w: w[1], "third": lambda w: w[2], "capital": lambda w: w[0].upper(),
+            "twice": lambda w: w[-1] * 2, "first": lambda w: w[0], "has": lambda a, w: "yes" if w.count(a) else "no",
             "parity": lambda n: ("even", "odd")[int(n) % 2], "larger": lambda a, b: "yes" if int(a) > int(b) else "no",
         }[task](*content)  # fmt: skip
         assert one.answer == true
