@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import textwrap
 from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple, TextIO
@@ -77,6 +78,10 @@ VERBS = {
     ),
 }
 SHOWN = ("train",)  # whose examples stand on the first screen
+LINES = {
+    "train", "resume", "tune", "evaluate", "predict", "generate", "chat", "serve", "export", "ask", "sample",
+    "studio", "plan", "runs", "diff", "doctor", "find", "explain", "trace", "lab", "reproduce", "coverage",
+}  # verbs with a line of their own on the first screen; the others are named  # fmt: skip
 
 
 def main(args: list[str] | None = None) -> int:
@@ -163,6 +168,8 @@ def format_screen() -> str:
     """The first screen: what descend is, its verbs, and how to begin."""
     lines = ["descend: deep learning, from the equation to the trained model."]
     for group, verbs in VERBS.items():
-        lines += [group, *(f"  {verb.name:<11} {verb.summary}" for verb in verbs)]
+        lines += [group, *(f"  {verb.name:<11} {verb.summary}" for verb in verbs if verb.name in LINES)]
+        others = ", ".join(verb.name for verb in verbs if verb.name not in LINES)
+        lines += textwrap.wrap(f"and {others}", 80, initial_indent="  ", subsequent_indent="      ") if others else []
     examples = [f"  {verb.example}" for group in VERBS.values() for verb in group if verb.name in SHOWN]
     return "\n".join([*lines, *examples, "  descend VERB --help explains a verb and its flags"])

@@ -15,8 +15,9 @@ from descend.weights.checkpoints import resolve_checkpoint
 
 
 def merge(run: str | Path, out: str | Path, checkpoint: str | int = "best", base: str | Path = "") -> dict[str, Any]:
-    """Write W + (α/r) B A for every matrix that LoRA changed, and all else as it was. The folder is there whole, or not
-    at all.
+    """Write W + (α/r) B A for every matrix that LoRA changed, and all else as it was.
+
+    The folder is there whole, or not at all.
 
     Args:
         run: a run below an adapter, or an adapter's folder, also one that PEFT wrote.

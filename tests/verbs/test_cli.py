@@ -33,7 +33,8 @@ def test_one_screen() -> None:
     assert len(lines) <= 34
     assert max(map(len, lines)) <= 80
     for name in NAMES:
-        assert any(line.split()[:1] == [name] for line in lines)
+        alone = any(line.split()[:1] == [name] for line in lines)
+        assert alone or any(name in line.replace(",", "").split() for line in lines if not line[:2].strip())
 
 
 def test_the_first_screen_is_quick_and_loads_nothing_heavy() -> None:
