@@ -9,7 +9,7 @@ from descend.optim.schedules import Linear
 
 RECIPE = BiEncoderRecipe(
     about="a bi-encoder finds documents for queries (--data.path FILE.tsv or .jsonl), from scratch or --model.path",
-    parameters=0,
+    parameters=2_659_328,
     takes="12 min",
     model=EncoderSize(context=64, width=256, depth=1, heads=4, hidden=512, dropout=0.1),
     data=QueryDocuments(vocab=8000, longest=64),

@@ -9,7 +9,7 @@ from descend.optim.schedules import Linear
 
 RECIPE = CrossEncoderRecipe(
     about="a cross-encoder ranks what keyword search found (--data.path FILE.tsv or .jsonl); --model.path: start from",
-    parameters=0,
+    parameters=2_667_777,
     takes="12 min",
     model=EncoderSize(context=96, width=256, depth=1, heads=4, hidden=512, dropout=0.1),
     data=QueryDocuments(vocab=8000, longest=96, also=""),
