@@ -11,7 +11,7 @@ from descend.kinds.adapters import Lora
 from descend.models import make_model
 from descend.models.llama import TINY
 from descend.sampling.generate import generate
-from tests.proofs.test_recorded_labs import read_verdict
+from tests.proofs.test_recorded_labs import require_support
 from tests.proofs.test_recorded_results import read
 
 LABS = [
@@ -30,7 +30,7 @@ LABS = [
 
 @pytest.mark.parametrize("lab", LABS)
 def test_the_recorded_verdict_supports_the_claim(lab: str) -> None:
-    assert read_verdict(lab) == "supported"
+    require_support(lab)
 
 
 @pytest.mark.system("lora", "decoding")
@@ -47,7 +47,7 @@ def test_decoding_with_an_adapter_is_that_of_the_merged_model_at_the_speed_of_th
     assert written != plain
     assert written == generate(model.merged().decoder(), prompts, 8)
     assert type(model.decoder()) is type(model.base.decoder())
-    assert read_verdict("tuning-methods") == "supported"
+    require_support("tuning-methods")
 
 
 @pytest.mark.system("cross-and-bi-encoder", "figure", "cross-encoder")

@@ -120,7 +120,6 @@ RUNGS = [replace(r, flops=6.0 * r.parameters) for r in RUNGS]
 LAW = PowerLaw(3e7, 0.3, 1.4)
 
 
-@pytest.mark.system(SLUG, "known-entropy")
 @pytest.mark.system(SLUG)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_planted_law_is_answered(seed: int) -> None:
