@@ -19,7 +19,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-STUDIO = "from descend.studio.frame import read_static; assert read_static('studio.js') and read_static('studio.css')"
+STUDIO = (
+    "from descend.workbench.frame import read_static; assert read_static('studio.js') and read_static('studio.css')"
+)
 
 
 def call(*words: object, environment: dict[str, str] | None = None, where: Path | None = None) -> str:

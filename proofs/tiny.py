@@ -41,6 +41,7 @@ FLAGS = {
     "explore.warmup": 8,
     "explore.steps": 16,
     "model.context": 16,
+    "longest": 6,
     "schedule.warmup": 1,
     "growing.stay": 1,
     "growing.fade": 1,
@@ -59,6 +60,7 @@ FILES = {
     "TextPairs": "pairs.tsv",
     "Captions": "captions.csv",
     "Conversations": "chats.jsonl",
+    "Preferences": "opinions.jsonl",
 }  # the class of a recipe's data -> what is at --data.path; others make their own
 MIXED = ("text.txt", "pairs.tsv")
 
@@ -73,6 +75,8 @@ def write_files(folder: Path) -> Path:
     (folder / "pairs.tsv").write_text("".join(f"{text} {i}\t{text.upper()}\n" for i, (text, _) in enumerate(rows)))
     chats = [{"prompt": f"{text.split()[0]} {i} ", "completion": f"{y} {i}"} for i, (text, y) in enumerate(rows)]
     (folder / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    pairs = [{"prompt": f"{y} {i}", "chosen": " yes", "rejected": " no"} for i, (_, y) in enumerate(rows)]
+    (folder / "opinions.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     words = [[f"{word} {'NOUN' if word in CLASSES else 'O'}" for word in text.split()] for text, _ in rows]
     (folder / "tags.txt").write_text("\n\n".join("\n".join(lines) for lines in words) + "\n")
     numbers = np.random.default_rng(0).normal(size=(40, 2)).round(3)

@@ -69,6 +69,8 @@ OF_A_RECIPE: dict[str, Calls] = {
     "evaluate": lambda tiny: [["evaluate", tiny.run], ["evaluate", tiny.run, "--checkpoint", "last", "--json"]],
     "predict": lambda tiny: [["predict", tiny.run, *given] for given in ask(tiny)],
     "generate": lambda tiny: [["generate", tiny.run, prompt, "--tokens", "4"] for prompt in ("the cat", "")],
+    "calibrate": lambda tiny: [["calibrate", tiny.run]],
+    "landscape": lambda tiny: [["landscape", tiny.run, "--points", "3", "--json"]],
     "chat": lambda tiny: [["chat", tiny.run, "--once", "the cat", "--tokens", "4"]],
     "embed": lambda tiny: [["embed", tiny.run, *given] for given in ask(tiny)[:-1]],
     "sample": lambda tiny: [["sample", tiny.run, "-n", "2", *to] for to in (["--json"], place(tiny, "samples.png"))],
@@ -94,7 +96,9 @@ OF_A_RECIPE: dict[str, Calls] = {
     "tune": lambda tiny: [["tune", tiny.name, *tiny.flags, "--trials", "2", "--quiet", "--out", f"{tiny.run}-tune"]],
 }
 ALWAYS = ("train", "resume", "evaluate", "doctor", "runs", "plan", "tune")  # verbs that fit every kind
-OTHERS = ("find", "explain", "lab", "coverage", "convert", "index", "ask")  # verbs that know no run and no recipe
+OTHERS = (
+    "find", "explain", "lab", "coverage", "convert", "index", "ask", "prepare", "reproduce", "diff", "scale", "studio",
+)  # verbs that know no run and no recipe, or several runs, or serve  # fmt: skip
 
 
 def place(tiny: Tiny, name: str) -> list[str]:

@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch import nn
 
 from descend.contracts import Batch, HasDecoder, Task
 from descend.data.streams.batches import count_examples, slice_examples
@@ -114,7 +115,8 @@ def time_sides(sides: Sequence[Side], batch: Batch) -> None:
 @torch.inference_mode()
 def time_writing(sides: Sequence[Side]) -> None:
     """Tokens a second of each, one text at a time, where the models write on from a text."""
-    decoders: list[Any] = [side.model.eval().decoder() for side in sides if isinstance(side.model, HasDecoder)]
+    writers = [side.model.eval() for side in sides if isinstance(side.model, HasDecoder)]
+    decoders: list[Any] = [model.decoder() for model in writers if not isinstance(model.decoder, nn.Module)]
     if len(decoders) < len(sides):
         return
 

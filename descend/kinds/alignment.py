@@ -27,8 +27,8 @@ from descend.data.text.sentiment import generate_opinions
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.kinds.alignment_stages import (
+    AlignmentStage,
     OfStage,
-    Stage,
     Workshop,
     save_beside,
     silence_dropout,
@@ -112,10 +112,10 @@ class Alignment(Recipe):
             exhibits=lambda: shop.show(stages[-1].rate),
         )
 
-    def make_stage(self, shop: Workshop, name: str, number: int, chain: list[Task]) -> Stage:
+    def make_stage(self, shop: Workshop, name: str, number: int, chain: list[Task]) -> AlignmentStage:
         """A stage by its name."""
         if name != "policy":
-            stage: Stage = getattr(shop, name)(number)
+            stage: AlignmentStage = getattr(shop, name)(number)
             return stage
 
         def enter() -> None:
@@ -156,7 +156,7 @@ def prepare(tokenizer: Tokenizer, records: PreferenceParts) -> Tokenizer:
     return tokenizer if tokenizer.end is not None else tokenizer.with_specials({"eos_token": END})
 
 
-def join_stages(recipe: Alignment, shop: Workshop, stages: list[Stage]) -> Parts:
+def join_stages(recipe: Alignment, shop: Workshop, stages: list[AlignmentStage]) -> Parts:
     """One task and one stream; of a single stage its own."""
     loop, last = recipe.loop, stages[-1].link
     model: Any = shop.scorer if last.name == "reward" else shop.language

@@ -59,7 +59,7 @@ HEAD = "ForSequenceClassification"
 
 
 @dataclass(frozen=True)
-class Stage:
+class AlignmentStage:
     """What one stage needs."""
 
     link: Link
@@ -91,7 +91,7 @@ class Workshop:
 
     # The stages
 
-    def pretrain(self, number: int) -> Stage:
+    def pretrain(self, number: int) -> AlignmentStage:
         text = self.recipe.text.read() if self.recipe.text.path else "\n".join(generate_opinions().texts) + "\n"
         cut = round(0.9 * len(text))
         train, valid = (torch.tensor(self.tokenizer.encode(part)) for part in (text[:cut], text[cut:]))
@@ -101,20 +101,24 @@ class Workshop:
         micro, seed = micro_batch(self.recipe.loop, self.batch), self.recipe.loop.seed + number
         stream = Windows(train, window, micro, seed, *process())
         link = Link("pretrain", "language", Language(self.language))
-        return Stage(link, stream, Passages(valid, window, 64, 64), self.rate)
+        return AlignmentStage(link, stream, Passages(valid, window, 64, 64), self.rate)
 
-    def instruct(self, number: int) -> Stage:
+    def instruct(self, number: int) -> AlignmentStage:
         sets = {part: as_dialogues(tokenize(self.records[part], self.tokenizer, self.context)) for part in PARTS}
         stream = Shuffled(sets["train"], micro_batch(self.recipe.loop, self.batch), self.recipe.loop.seed, *process())
         valid = {name: x[:SCORED] for name, x in sets["valid"].items()}
-        return Stage(Link("instruct", "language", Instruct(self.language)), stream, InOrder(valid, 64), self.rate)
+        return AlignmentStage(
+            Link("instruct", "language", Instruct(self.language)), stream, InOrder(valid, 64), self.rate
+        )
 
-    def reward(self, number: int) -> Stage:
+    def reward(self, number: int) -> AlignmentStage:
         sets = {part: tokenize(self.records[part], self.tokenizer, self.context) for part in PARTS}
         link = Link("reward", "reward", RankResponses(self.scorer), lambda: copy_trunk(self.scorer, self.language))
-        return Stage(link, self.shuffle(sets["train"], number), PreferencesInOrder(sets["valid"], 64), self.rate)
+        return AlignmentStage(
+            link, self.shuffle(sets["train"], number), PreferencesInOrder(sets["valid"], 64), self.rate
+        )
 
-    def prefer(self, number: int) -> Stage:
+    def prefer(self, number: int) -> AlignmentStage:
         sets = {part: tokenize(split_pairs(self.records[part]), self.tokenizer, self.context) for part in PARTS}
         beta = self.recipe.beta
         task = DirectPreference(self.language, self.reference, beta, self.write, self.measure, self.recipe.anchor)
@@ -122,9 +126,9 @@ class Workshop:
         valid = {name: spread(x, SCORED) for name, x in sets["valid"].items()}
         batches = Together(PreferencesInOrder(valid, 64), self.prompts("valid"))
         rate = lambda batch: beta * task.log_ratio(batch["tokens"], batch["written"])
-        return Stage(link, self.shuffle(sets["train"], number), batches, rate)
+        return AlignmentStage(link, self.shuffle(sets["train"], number), batches, rate)
 
-    def policy(self, number: int, enter: Callable[[], None]) -> Stage:
+    def policy(self, number: int, enter: Callable[[], None]) -> AlignmentStage:
         """`enter` begins the stage: the texts are written, and looked back at, before its first move."""
         loop, numbers = self.recipe.loop, self.recipe.ppo
         task = LanguagePolicy(
@@ -141,7 +145,7 @@ class Workshop:
         stream = Responses(asked, self.respond, look_back, self.batch, loop.seed + number)
         sliced = Sliced(stream, self.batch, loop.accumulate, *process())
         link = Link("policy", "policy", task, hand_over(self.language, self.reference))
-        return Stage(link, sliced, self.prompts("valid"), self.rate)
+        return AlignmentStage(link, sliced, self.prompts("valid"), self.rate)
 
     def rate(self, batch: Batch) -> Tensor:
         """r (b, K) by the reward model."""

@@ -19,6 +19,7 @@ from descend.models import load
 from descend.nn.quantized import rebuild
 from descend.views.attempts import show_each
 from descend.views.samples import show_progress
+from descend.weights.checkpoints import resolve_checkpoint
 
 
 def build_parts(recipe: Recipe) -> Parts:
@@ -57,7 +58,7 @@ def make_exhibits(parts: Parts, run: Path, checkpoint: Path | None = None) -> li
         return []
 
     def show() -> list[Exhibit]:
-        take_weights(parts, checkpoint or run)
+        take_weights(parts, checkpoint or resolve_checkpoint(run, "best"))
         parts.task.eval()
         with torch.no_grad():
             return make()

@@ -11,6 +11,7 @@ from descend.errors import Mistake
 from descend.models import load
 from descend.models._adapted import Adapted, open_adapted
 from descend.nn.adapters.lora import LowRankUpdates
+from descend.own_code import use_code
 from descend.weights.checkpoints import resolve_checkpoint
 
 
@@ -51,7 +52,7 @@ def merge(run: str | Path, out: str | Path, checkpoint: str | int = "best", base
     }
 
 
-def command(run: str, out: str, /, *, checkpoint: str = "best", base: str = "") -> None:
+def command(run: str, out: str, /, *, checkpoint: str = "best", base: str = "", code: str = "") -> None:
     """Work the LoRA adapter of a run into the weights of its base: a plain model folder, without an adapter.
 
     The merged model computes the same as fast as the base, and opens like any model here and in transformers.
@@ -61,10 +62,12 @@ def command(run: str, out: str, /, *, checkpoint: str = "best", base: str = "") 
         out: the folder to write; it must not exist, or be empty.
         checkpoint: best, last or a step.
         base: the folder of the base, where the adapter's own settings do not lead to it.
+        code: the file of a recipe or model of your own, where it is not found by its name.
 
     Examples:
         descend merge runs/lora-tasks/20260101-120000 merged/
         descend merge adapter-of-peft/ merged/ --base llama/
     """
+    use_code(code)
     found = merge(run, out, checkpoint, base)
     print(f"{found['matrices']} matrices merged into a {found['model']}: {found['folder']}")

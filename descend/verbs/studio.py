@@ -23,7 +23,7 @@ def studio(
         token: what stands in the address instead of a new secret, of 16 characters or more.
     """
     try:
-        from descend.studio.life import run_studio
+        from descend.workbench.life import run_studio
     except ModuleNotFoundError as error:
         if error.name in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise Mistake(MISSING) from None

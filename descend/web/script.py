@@ -1,6 +1,6 @@
 """What the mouse shows: values along curves and in the cells of a matrix. Nothing is loaded from elsewhere.
 
-`answerMouse(root)` is called once for a page, and again for a part that came later (`studio/`).
+`answerMouse(root)` is called once for a page, and again for a part that came later (`workbench/`).
 """
 
 from __future__ import annotations

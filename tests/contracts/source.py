@@ -20,7 +20,7 @@ LEVELS = {
     5: ("recipes", "pipelines", "inference"),
     6: ("labs", "report", "tracing", "diagnosis", "tuning"),
     7: ("catalog", "server", "exports"),
-    8: ("studio",),
+    8: ("workbench",),
     9: ("verbs",),
     10: ("cli", "__init__"),
     11: ("__main__",),

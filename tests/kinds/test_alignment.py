@@ -41,7 +41,7 @@ MORE = Preferences(records=300, vocab=300)
 def small(name: str, *, path: str = "", start: str = "", steps: int = 8, **changes: Any) -> Any:
     """A recipe of opinions, small enough for a test."""
     whole: Any = recipes.get(f"{name}-opinions")
-    loop = replace(whole.loop, steps=steps, batch=8, eval_every=steps, save_every=1, threads=1, seed=1)
+    loop = replace(whole.loop, steps=steps, batch=8, eval_every=steps, save_every=1, keep=0, threads=1, seed=1)
     given = {"model": MODEL, "data": replace(DATA, path=path), "start": StartLanguage(start), "longest": 12}
     return replace(whole, loop=loop, **(given | changes))
 
@@ -50,9 +50,7 @@ def small(name: str, *, path: str = "", start: str = "", steps: int = 8, **chang
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole chain, trained once: two steps of each stage, with a checkpoint after each, all of them kept."""
     folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint, "KEEP", 8)
-        train(small("rlhf", schedule=EQUAL), folder / "chain")
+    train(small("rlhf", schedule=EQUAL), folder / "chain")
     return folder
 
 

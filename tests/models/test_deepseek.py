@@ -76,7 +76,14 @@ def test_generation(name: str, prompts: list[list[int]], tmp_path: Path) -> None
     check_generation(theirs, ours, prompts, 25)
     decoder = ours.decoder()
     decoder.start(torch.tensor([[1, 2]]), torch.zeros(1, dtype=torch.long), 9)
-    assert decoder.cache.kv.shape == (3, 1, 1, 1, 9, 16 + 4)  # d_c + d_R numbers for a token and layer
+    assert decoder.cache.kv.shape == (
+        3,
+        1,
+        1,
+        1,
+        16,
+        16 + 4,
+    )  # d_c + d_R numbers for a token and layer
 
 
 def test_an_unknown_way_of_routing_is_named(tmp_path: Path) -> None:

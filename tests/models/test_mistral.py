@@ -58,7 +58,7 @@ def test_generation_beyond_the_window(prompts: list[list[int]], compiled: bool, 
         decoder.native = None
     ours.decoder = lambda: decoder
     check_generation(theirs, ours, prompts, 30)
-    assert decoder.cache.kv.shape[4] == 10  # two windows, for 43 positions
+    assert decoder.cache.kv.shape[4] == 16  # two windows, for 43 positions, in whole lines of the memory
 
 
 @pytest.mark.system("causal-sliding-window", "rolling-cache")

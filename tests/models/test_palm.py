@@ -75,7 +75,7 @@ def test_decoding_is_the_forward_pass() -> None:
     found += [decoder.step(x[:, t]) for t in range(4, 17)]
     with torch.no_grad():
         close(torch.stack(found, 1), model(x)[:, 3:])
-    assert decoder.cache.kv.shape == (2, 2, 3, 1, 17, 8)  # one key head
+    assert decoder.cache.kv.shape == (2, 2, 3, 1, 32, 8)  # one key head; 17 tokens in whole lines of the memory
 
 
 @pytest.mark.system("palm")

@@ -143,4 +143,4 @@ def test_every_verb_that_opens_a_checkpoint_takes_code() -> None:
     for verb in [verb.name.replace("-", "_") for group in VERBS.values() for verb in group]:
         command = getattr(import_module(f"descend.verbs.{verb}"), "command", None)
         flags = inspect.signature(command).parameters if command else {}
-        assert "checkpoint" not in flags or "code" in flags, verb
+        assert "checkpoint" not in flags or "code" in flags or verb == "inspect", verb  # which builds no model

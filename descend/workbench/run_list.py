@@ -19,14 +19,14 @@ from descend.report.history import History, as_number, is_alive, read_history
 from descend.report.listing import list_runs, summarize_run
 from descend.report.scores import spell
 from descend.server.streams import EventStream
-from descend.studio.frame import show_page, show_part
-from descend.studio.jobs import ENDED
 from descend.web.chart import gather_peaks
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.jobs import ENDED
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 PERIOD = 0.5  # seconds between two looks at a folder
 WIDE, HIGH = 120, 28  # pixels of a small curve

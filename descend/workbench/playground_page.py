@@ -12,12 +12,12 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from descend.errors import Mistake
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page
 from descend.web.markup import Html, embed_json, html
 from descend.web.parts import make_header
+from descend.workbench.frame import show_page
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 BODY = Html(
     '<div class="playground"><form id="parts" class="card" autocomplete="off"></form><div><p class="actions">'
@@ -66,4 +66,4 @@ async def read_sent(request: Request) -> tuple[Any, int]:
 
 def play() -> Any:
     """What trains, which brings torch with it."""
-    return import_module("descend.studio.playground")
+    return import_module("descend.workbench.playground")

@@ -13,15 +13,15 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from descend.errors import Mistake
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page, show_part
-from descend.studio.run_page import SANDBOX
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.run_page import SANDBOX
 
 if TYPE_CHECKING:
     from descend.catalog.coverage import Standing
     from descend.catalog.explanation import Explanation
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 FOUND = 40  # systems that a search shows
 LARGEST = 50_000  # characters of the numbers that are computed with

@@ -11,10 +11,10 @@ import pytest
 from descend.errors import Mistake
 from descend.kinds.changes import change
 from descend.recipes import get
-from descend.studio.fields import list_fields, read_values, write_flags
 from descend.verbs.asked import read_asked
 from descend.verbs.train import TrainFlags
 from descend.verbs.train import main as train
+from descend.workbench.fields import list_fields, read_values, write_flags
 
 
 @pytest.mark.parametrize("name", ["mlp-moons", "gpt2-pydoc", "yolo-scenes"])

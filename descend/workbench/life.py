@@ -13,8 +13,8 @@ from typing import Any
 import uvicorn
 
 from descend.server.port import open_port
-from descend.studio.app import Studio
-from descend.studio.place import Place
+from descend.workbench.app import Studio
+from descend.workbench.place import Place
 
 HOST = "127.0.0.1"
 

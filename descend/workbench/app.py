@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 
 from descend.errors import Mistake
 from descend.server.refusal import Refusal
-from descend.studio import (
+from descend.workbench import (
     compare_page,
     inside_page,
     labs_page,
@@ -30,11 +30,11 @@ from descend.studio import (
     train_page,
     use_page,
 )
-from descend.studio.frame import read_static
-from descend.studio.gate import StudioGate
-from descend.studio.jobs import Queue
-from descend.studio.opened import Opened
-from descend.studio.place import Place
+from descend.workbench.frame import read_static
+from descend.workbench.gate import StudioGate
+from descend.workbench.jobs import Queue
+from descend.workbench.opened import Opened
+from descend.workbench.place import Place
 
 PARTS = (run_list, run_page, compare_page, train_page, use_page, learn_page, labs_page, inside_page, playground_page)
 
@@ -84,8 +84,8 @@ def add_handlers(api: FastAPI) -> None:
     """What goes wrong is told in one line: to a person on a page, to a script as JSON."""
 
     async def tell(request: Request, status: int, message: str) -> Response:
-        from descend.studio.frame import show_page
         from descend.web.parts import make_header, make_warning
+        from descend.workbench.frame import show_page
 
         if "text/html" in request.headers.get("accept", ""):
             page = show_page("descend", "", make_header("That did not work"), make_warning(message))

@@ -16,14 +16,14 @@ from descend.report.history import History, is_alive, read_history
 from descend.report.page import list_environment, list_values, make_headline, make_warnings
 from descend.report.scores import draw_scores
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page, show_part
-from descend.studio.jobs import ENDED
-from descend.studio.verbs import ask_verb
 from descend.web.markup import Html, html, join
 from descend.web.parts import make_card, make_header, make_images, make_note, make_warning
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.jobs import ENDED
+from descend.workbench.verbs import ask_verb
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 SANDBOX = "sandbox allow-scripts; default-src 'unsafe-inline' data:"  # a report may be a stranger's
 SAMPLES = 8  # newest images of samples that are shown

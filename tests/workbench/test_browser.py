@@ -11,7 +11,7 @@ import pytest
 from descend.report.difference import find_partings
 from descend.report.history import read_history
 from descend.verbs.train import train
-from tests.studio.conftest import BROWSERS, TOKEN, Address
+from tests.workbench.conftest import BROWSERS, TOKEN, Address
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: the studio is not tried in a browser")
 PATH = next(filter(None, map(shutil.which, BROWSERS)), None)

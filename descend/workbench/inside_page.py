@@ -13,13 +13,13 @@ from fastapi.responses import HTMLResponse
 from descend.errors import Mistake
 from descend.report.history import read_history
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page, show_part
-from descend.studio.use_page import list_steps, show_choice
 from descend.web.markup import html
 from descend.web.parts import make_header, make_warning
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.use_page import list_steps, show_choice
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:
@@ -65,4 +65,4 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
 
 def call(name: str, *given: Any) -> Any:
     """A function of what looks inside, which brings torch with it."""
-    return getattr(import_module("descend.studio.inside"), name)(*given)
+    return getattr(import_module("descend.workbench.inside"), name)(*given)

@@ -15,16 +15,16 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from descend.errors import Mistake
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page, show_part
-from descend.studio.place import Place, clean_name
-from descend.studio.plan_part import draw_plan
-from descend.studio.verbs import ask_verb
 from descend.web.markup import Html
 from descend.web.parts import make_header
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.place import Place, clean_name
+from descend.workbench.plan_part import draw_plan
+from descend.workbench.verbs import ask_verb
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
-    from descend.studio.form import Order
+    from descend.workbench.app import Studio
+    from descend.workbench.form import Order
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:
@@ -106,7 +106,7 @@ def add_actions(api: FastAPI, studio: Studio) -> None:
 
 def forms() -> ModuleType:
     """What knows the recipes, and torch with them: the studio itself starts without."""
-    return import_module("descend.studio.form")
+    return import_module("descend.workbench.form")
 
 
 def read_order(place: Place, sent: dict[str, Any]) -> Order:

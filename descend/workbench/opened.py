@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from descend.errors import Mistake
 from descend.server.refusal import Refusal
-from descend.studio.place import Place
+from descend.workbench.place import Place
 
 if TYPE_CHECKING:
     from descend.server.app import Service

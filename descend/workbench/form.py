@@ -20,11 +20,11 @@ from descend.kinds.detect import DetectObjects
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import read_saved
 from descend.report.history import read_history
-from descend.studio.fields import Field, list_fields, read_values, write_flags
-from descend.studio.frame import show_page
-from descend.studio.place import Place
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
+from descend.workbench.fields import Field, list_fields, read_values, write_flags
+from descend.workbench.frame import show_page
+from descend.workbench.place import Place
 
 FIRST = ("data.path", "steps", "batch", "optim.lr", "seed")  # what people change first
 BUDGETED = Html(

@@ -17,10 +17,10 @@ pytest.importorskip("fastapi")
 from descend.kinds.changes import change
 from descend.recipes import get
 from descend.server.port import open_port
-from descend.studio.app import Studio
-from descend.studio.life import Server
-from descend.studio.place import Place
 from descend.verbs.train import train
+from descend.workbench.app import Studio
+from descend.workbench.life import Server
+from descend.workbench.place import Place
 
 TOKEN = "a-token-for-the-tests-only"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from descend.errors import Mistake
-from descend.studio import jobs
-from descend.studio.jobs import Queue, is_ours
-from descend.studio.place import Place
+from descend.workbench import jobs
+from descend.workbench.jobs import Queue, is_ours
+from descend.workbench.place import Place
 
 SLEEP = "import time; descend = 1; time.sleep(60)"
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from descend.errors import Mistake
-from descend.studio.gate import BODY
-from descend.studio.place import Place, clean_name
-from tests.studio.conftest import TOKEN, Address
+from descend.workbench.gate import BODY
+from descend.workbench.place import Place, clean_name
+from tests.workbench.conftest import TOKEN, Address
 
 
 def test_without_the_token_nothing_is_shown(studio: Address) -> None:

@@ -13,13 +13,13 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 
 from descend.errors import Mistake
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page, show_part
-from descend.studio.run_page import SANDBOX
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_warning
+from descend.workbench.frame import show_page, show_part
+from descend.workbench.run_page import SANDBOX
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 

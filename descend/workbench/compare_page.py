@@ -14,14 +14,14 @@ from descend.report.curves import FEW
 from descend.report.difference import compare_flags, count_shared, find_partings, gather_metrics
 from descend.report.history import History, read_history
 from descend.report.scores import spell
-from descend.studio.frame import show_page, show_part
 from descend.web.chart import Series, draw_chart, name_series, smooth
 from descend.web.markup import Html, html, join
 from descend.web.palette import PALETTE
 from descend.web.parts import make_card, make_header, make_note, make_table
+from descend.workbench.frame import show_page, show_part
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 MOST = 20  # runs in one chart
 SIZE = (1000, 300)

@@ -32,8 +32,8 @@ from descend.models.layered import Layered, LayeredConfig
 from descend.nn.activations import ACTIVATIONS
 from descend.optim import book_rules, rules
 from descend.optim.schedules import Constant
-from descend.studio.place import Place
 from descend.web.chart import Series, draw_chart, name_series
+from descend.workbench.place import Place
 
 CELLS, SMALL = 48, 20  # of a side: of the surface, and of a neuron's own
 UNITS = 10  # neurons of a layer that are drawn

@@ -12,10 +12,10 @@ from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.models.layered import NORMS, STARTS
 from descend.nn.activations import ACTIVATIONS
-from descend.studio import playground
-from descend.studio.place import Place
-from descend.studio.playground import OPTIMIZERS, State, choices, make_recipe, read_state, show_step, write_python
 from descend.verbs.train import train
+from descend.workbench import playground
+from descend.workbench.place import Place
+from descend.workbench.playground import OPTIMIZERS, State, choices, make_recipe, read_state, show_step, write_python
 
 
 @pytest.fixture

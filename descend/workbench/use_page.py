@@ -16,13 +16,13 @@ from descend.errors import Mistake
 from descend.report.history import read_history
 from descend.report.listing import list_runs
 from descend.server.json_body import read_body
-from descend.studio.frame import show_page
-from descend.studio.verbs import ask_verb
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
+from descend.workbench.frame import show_page
+from descend.workbench.verbs import ask_verb
 
 if TYPE_CHECKING:
-    from descend.studio.app import Studio
+    from descend.workbench.app import Studio
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:

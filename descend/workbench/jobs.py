@@ -22,7 +22,7 @@ from pathlib import Path
 from descend.errors import Mistake
 from descend.files import read_json, write_json
 from descend.report.history import read_history
-from descend.studio.place import Place
+from descend.workbench.place import Place
 
 PERIOD = 0.3  # seconds between two looks at the processes
 KEPT = 200  # jobs that the queue remembers

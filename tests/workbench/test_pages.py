@@ -8,7 +8,7 @@ import shutil
 import httpx
 import pytest
 
-from tests.studio.conftest import Address
+from tests.workbench.conftest import Address
 
 EVIL = "<script>alert(1)</script>"
 
