@@ -64,6 +64,7 @@ def same(before: dict[str, Tensor], module: nn.Module) -> bool:
 
 @pytest.mark.system("rlhf", "three-stages")
 @pytest.mark.system("multi-stage-training", "one-run")
+@pytest.mark.system("multi-stage-training")
 def test_a_stage_changes_what_it_trains_and_not_a_bit_of_the_rest() -> None:
     """After each step of the chain: which of language model, reward model, reference and critic are as they were."""
     recipe = small("rlhf", steps=8, schedule=EQUAL)

@@ -49,6 +49,7 @@ def test_answers_and_their_quality() -> None:
     assert texts.answers() == drawn
 
 
+@pytest.mark.system("biased-reward-labs")
 def test_annotators_err_as_bradley_and_terry_say() -> None:
     pair = [make_answer([GOOD]), make_answer([GOOD, CLEVER])]
     found = compare(pair * 4000, quality, 0.5, torch.Generator().manual_seed(0))
@@ -59,6 +60,7 @@ def test_annotators_err_as_bradley_and_terry_say() -> None:
     assert Texts(sure.tokens[:, 0], sure.written[:, 0]).answers() == [pair[1]]
 
 
+@pytest.mark.system("reward-hacking")
 def test_policies_and_reward_models_of_the_language() -> None:
     reference = speak(4, 0)
     texts = write(reference, 6, 0)

@@ -41,6 +41,11 @@ def test_shapes_are_read_from_vectors_learned_without_labels(recipe: str) -> Non
     assert min(read(f"{recipe} probe")) >= 0.7
 
 
+@pytest.mark.system("ssd", "figure")
+def test_ssd_finds_the_objects_of_generated_scenes() -> None:
+    assert min(read("ssd-scenes map50")) >= 0.93
+
+
 @pytest.mark.system("deepface-verification", "pipeline")
 def test_pairs_of_unseen_images_are_verified() -> None:
     """On every seed, with a threshold that was fitted to training pairs."""
