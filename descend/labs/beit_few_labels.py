@@ -6,7 +6,7 @@
 
 MF names BEiT and gives neither a formula nor a number; tokens, blocks and the fine-tuning are the paper's, the visual
 tokens those of a codebook of 32 patches. Accuracy is of 539 digits that are not trained on. Both get the better of two
-rates, so that what suits the one is not held against the other. Sizes and steps were chosen on seeds 10 and 11.
+rates, so that what suits the one is not held against the other. Sizes and steps were chosen on seed 10.
 
 Systems: beit
 """

@@ -10,7 +10,7 @@
 Both books state it and give no numbers (VOM 13.7.4, S940 7.3). An optimiser goes where the mark is highest in every
 answer, while annotators preferred the biased answer only somewhat more often: that is why it is amplified.
 
-Sizes, rates, noise and all thresholds were chosen on seeds 10 and 11.
+Sizes, rates, noise and all thresholds were chosen on seed 10.
 
 Systems: biased-reward-labs
 """

@@ -11,7 +11,7 @@ VOM 13.7.7 derives DPO as the same optimum by a shorter way and compares no numb
 and where the reference could write but never did, nothing holds it; PPO meets its own texts, but only a learned mark.
 What each costs is told as passes: texts through a network, a backward pass as two.
 
-Sizes, rates and all thresholds were chosen on seeds 10 and 11.
+Sizes, rates and all thresholds were chosen on seed 10.
 
 Systems: dpo
 """

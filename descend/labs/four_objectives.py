@@ -15,7 +15,7 @@ backward pass as two: each objective has as many, with all of its stages, the wr
 
 VOM 13.8 gives the comparison as a table in words. Its classification is the naming of a hidden token here.
 
-Sizes, rates, shares of the stages and all thresholds were chosen on seeds 10 and 11.
+Sizes, rates, shares of the stages and all thresholds were chosen on seed 10.
 
 Systems: pretraining-family-comparison
 """

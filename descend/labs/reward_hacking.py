@@ -10,7 +10,7 @@
 Near the reference the proxy is as good as the truth, so some freedom raises both. Without a penalty the policy says
 "good good good ..", which the reference never would. VOM 13.7.5 and MF 20.8.5 claim it without numbers.
 
-Sizes, rate, the values of β and all thresholds were chosen on seeds 10 and 11.
+Sizes, rate, the values of β and all thresholds were chosen on seed 10.
 
 Systems: reward-hacking
 """

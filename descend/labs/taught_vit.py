@@ -7,7 +7,7 @@
 Everybody sees the same 150 images, warped, in the same order; the teacher has seen no others. What it says of a warped
 image is not always the label: this, and its sense for what lies side by side, is what it has to give. MF names DeiT
 ("ViT trained with distillation for smaller data") and gives no number. Accuracy is of 539 digits that nobody was
-trained on, over several draws. Sizes, steps and rates were chosen on seeds 10 and 11.
+trained on, over several draws. Sizes, steps and rates were chosen on seed 10.
 
 Systems: deit
 """
