@@ -32,7 +32,7 @@ from descend.kinds.saved import read_saved
 from descend.metrics.retrieval import pairs, recall
 from descend.text.inputs import Inputs
 from descend.text.tokenizer import Tokenizer
-from proofs.__main__ import RUNS, Outcome, Proof, outcome, record
+from proofs.__main__ import RUNS, Proof, Proven, outcome, record
 
 CLAIM = "docstring search, recall@1"
 BM25, GAIN = 0.43, 0.10  # of keyword search at least, and what vectors have to find beyond it
@@ -77,12 +77,12 @@ def main() -> int:
     seeds = parser.parse_args().seeds
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
     torch.set_num_threads(threads)
-    runs: list[Outcome] = []
+    runs: list[Proven] = []
     holds: dict[str, bool] = {}
     for n, seed in enumerate(seeds, 1):
         (vectors, first), (ranker, second) = train("bi-encoder-pydoc", seed), train("cross-encoder-pydoc", seed)
         found = compare(vectors, ranker)
-        runs.append(Outcome({"test": found}, first + second, None))
+        runs.append(Proven({"test": found}, first + second, None))
         keywords = found["by BM25"]
         least = max(run.scores["test"]["by the bi-encoder"] for run in runs)
         for way, bar in (("by BM25", BM25), ("by the bi-encoder", keywords + GAIN), ("re-ranked", least)):
