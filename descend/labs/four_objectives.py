@@ -37,6 +37,7 @@ from descend.labs._answers import (
     CONFIG,
     LONGEST,
     MASK,
+    MOST,
     PRAISE,
     STOP,
     WORDS,
@@ -74,7 +75,10 @@ PREDICTIONS = (
 )
 RETUNED = (
     'First recorded without "?" among the instructions: what a tuned model answers to a prompt that it never saw is'
-    " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. The same thresholds."
+    " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. Then recorded with"
+    ' any answers of the corpus to "?": instructions were learned with a third of the corpus among them, so that its row'
+    " was a tie of two models of the corpus (0.006, 0.033, 0.0003 nats of 0.02, open). Now the answers to \"?\" are"
+    " demonstrations, too: fair ones. The same thresholds."
 )
 SCOPE = "networks of 17,000 weights, a language of 13 tokens, simulated annotators without noise"
 BUDGET = 30.0
@@ -108,8 +112,13 @@ def fill_in(steps: int, seed: int) -> BertForMaskedLM:
 
 
 def instruct(model: GPT2, steps: int, seed: int) -> GPT2:
-    """The answers to both instructions, and any answers to "?"."""
+    """The answers to both instructions, and fair ones to "?": as many words that praise as words that blame."""
     random = torch.Generator().manual_seed(seed)
+
+    def fair() -> list[int]:
+        each = 1 + int(torch.randint(MOST // 2, (), generator=random))
+        words = [side[i] for side in (PRAISE, BLAME) for i in torch.randperm(len(side), generator=random)[:each]]
+        return make_answer([words[i] for i in torch.randperm(len(words), generator=random)])
 
     def answers(words: tuple[int, ...]) -> list[list[int]]:
         sizes = 1 + torch.randint(len(words), (BATCH // 3,), generator=random)
@@ -119,7 +128,7 @@ def instruct(model: GPT2, steps: int, seed: int) -> GPT2:
 
     def loss() -> Tensor:
         sides = [lay_out(answers(PRAISE), ASK_PRAISE), lay_out(answers(BLAME), ASK_BLAME)]
-        sides.append(lay_out(draw_answers(BATCH // 3, random)))
+        sides.append(lay_out([fair() for _ in range(BATCH // 3)]))
         return -log_chance(model, Texts(*(torch.cat(pair) for pair in zip(*sides, strict=True))))
 
     train(model, loss, steps, 5e-3)
