@@ -46,6 +46,10 @@ FLAGS = {
     "growing.stay": 1,
     "growing.fade": 1,
     "plan.steps": 2,
+    "model.plan.steps": 2,
+    "model.steps": 2,
+    "data.count": 120,
+    "known": 60,
 }
 PLAYED = {"data.valid": 2, "data.test": 2}  # episodes or points, where the flag is a count and not a share
 FILES = {
@@ -61,6 +65,7 @@ FILES = {
     "Captions": "captions.csv",
     "Conversations": "chats.jsonl",
     "Preferences": "opinions.jsonl",
+    "QueryDocuments": "queries.tsv",
 }  # the class of a recipe's data -> what is at --data.path; others make their own
 MIXED = ("text.txt", "pairs.tsv")
 
@@ -73,6 +78,7 @@ def write_files(folder: Path) -> Path:
     rows = [(SENTENCES[i % 4].strip(), CLASSES[i % 3]) for i in range(48)]
     (folder / "labels.tsv").write_text("".join(f"{text} {i}\t{y}\n" for i, (text, y) in enumerate(rows)))
     (folder / "pairs.tsv").write_text("".join(f"{text} {i}\t{text.upper()}\n" for i, (text, _) in enumerate(rows)))
+    (folder / "queries.tsv").write_text("".join(f"{i} {y}\t{i} {text} {y}\n" for i, (text, y) in enumerate(rows)))
     chats = [{"prompt": f"{text.split()[0]} {i} ", "completion": f"{y} {i}"} for i, (text, y) in enumerate(rows)]
     (folder / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     pairs = [{"prompt": f"{y} {i}", "chosen": " yes", "rejected": " no"} for i, (_, y) in enumerate(rows)]
