@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import re
+import textwrap
+from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
 
 import descend
 from descend.cli import VERBS, main
+from documentation.packages import PUBLIC, sign
 
-PUBLIC = (
-    "nn", "losses", "metrics", "optim", "ops", "text", "sampling", "models", "data", "kinds", "recipes", "inference",
-)  # fmt: skip
-
-RULE = """**Public** is what stands on this page: the functions of `descend`, the classes and functions without a
-leading underscore in the packages below, config and recipe classes with their fields. What begins with an underscore,
-`descend.engine`, `descend.kinds` below a recipe's fields, and every file that a page does not name may change in any
-release. A public name that goes is kept for one release, with a warning."""
+RULE = """**Public** is what stands in this reference: the functions of `descend` on this page, and the classes and
+functions without a leading underscore in the packages below, config and recipe classes with their fields. What begins
+with an underscore, and every package that has no page here (`descend.engine`, `descend.tasks`, `descend.workbench` …),
+may change in any release. A public name that goes is kept for one release, with a warning."""
 
 
 def write_functions(folder: Path) -> str:
@@ -36,22 +36,21 @@ def write_functions(folder: Path) -> str:
         found = getattr(descend, name)
         if isinstance(found, ModuleType) or not callable(found):
             continue
-        parts += [f"## descend.{name}", "", f"```python\ndescend.{name}{sign(found)}\n```", "", prose(found), ""]
+        parts += [f"## descend.{name}", "", "```python", sign_function(name, found), "```", "", prose(found), ""]
     parts += ["## Packages", "", "| package | what it holds |", "|---|---|"]
-    for name in PUBLIC:
-        module = __import__(f"descend.{name}", fromlist=["_"])
-        parts.append(f"| `descend.{name}` | {first_line(module)} |")
+    parts += [f"| [descend.{name}]({name}.md) | {about} |" for name, about in PUBLIC.items()]
     path = folder / "reference" / "python.md"
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*parts, ""]), encoding="utf-8")
     return "reference/python.md"
 
 
-def sign(found: object) -> str:
-    try:
-        return str(inspect.signature(found))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return "(…)"
+def sign_function(name: str, found: Callable[..., object]) -> str:
+    """As it stands in the source, with the types as they are written there."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(found)))
+    node = tree.body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return f"descend.{sign(node)}"
 
 
 def prose(found: object) -> str:
@@ -59,10 +58,6 @@ def prose(found: object) -> str:
     text = inspect.getdoc(found) or ""
     text = re.sub(r"^(Args|Returns|Examples):\n", r"**\1**\n\n", text, flags=re.MULTILINE)
     return re.sub(r"^ {4}(\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
-
-
-def first_line(module: ModuleType) -> str:
-    return (inspect.getdoc(module) or "").partition("\n")[0].replace("|", "\\|")
 
 
 def write_commands(folder: Path) -> str:

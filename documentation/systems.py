@@ -11,6 +11,29 @@ from descend.catalog.explanation import explanation
 from descend.catalog.page import make_article
 from descend.catalog.plain import plain_words
 from descend.catalog.systems import System, families
+from documentation.packages import escape
+
+OVERVIEW = """What five books describe, each with its equation, its code, the books' worked examples computed again while
+this site was built, and the tests that prove it. The search above finds them by name; `descend find WORDS` does in the
+shell. *Whole*: everything that the list asks for is proven; *core*: the numbers agree, and something is still open."""
+TITLES = {
+    "perceptron-mlp": "Perceptron and MLP",
+    "preprocessing-tuning": "Preprocessing and tuning",
+    "generalization-labs": "Generalization",
+    "convnets": "Convolutional networks",
+    "tracking-robotics": "Tracking and robotics",
+    "embeddings-tokenizers": "Embeddings and tokenizers",
+    "attention-transformers": "Attention and transformers",
+    "finetuning-alignment": "Fine-tuning and alignment",
+    "retrieval-rag": "Retrieval and RAG",
+    "vae-latent": "VAE and latent variables",
+    "gan": "GAN",
+    "energy-based": "Energy-based models",
+    "diffusion-score": "Diffusion and score",
+    "reinforcement": "Reinforcement learning",
+    "probability-generative-theory": "Theory of generative models",
+    "systems": "Training at scale",
+}
 
 
 def write_systems(folder: Path, only: set[str]) -> list[Any]:
@@ -36,7 +59,7 @@ def write_systems(folder: Path, only: set[str]) -> list[Any]:
 
 def write_overview() -> str:
     """The families, with how much of each is proven."""
-    lines = ["# Systems", "", "| family | systems | proven whole |", "|---|---|---|"]
+    lines = ["# Systems", "", OVERVIEW, "", "| family | systems | proven whole |", "|---|---|---|"]
     for family, members in standings().items():
         whole = sum(one.state == "whole" for one in members.values())
         lines.append(f"| [{title(family)}]({family}/index.md) | {len(members)} | {whole} |")
@@ -45,18 +68,18 @@ def write_overview() -> str:
 
 def write_system(place: Path, system: System) -> None:
     """The article, whose own title the page's replaces."""
-    article = str(make_article(explanation(system.slug)))
+    article = str(make_article(explanation(system.slug))).replace("</h1><span", "</h1> <span")  # for the search
     text = f"---\ntitle: {yaml_text(system.name)}\nhide: [toc]\n---\n\n{article}\n"
     (place / f"{system.slug}.md").write_text(text, encoding="utf-8")
 
 
 def describe(system: System, state: str) -> str:
     said = plain_words().get(system.slug, "")
-    return f"- [{system.name}]({system.slug}.md) *{state}*. {said}"
+    return f'- [{escape(system.name)}]({system.slug}.md) <span class="state">{state}</span> {escape(said)}'
 
 
 def title(family: str) -> str:
-    return family.replace("-", " ").capitalize()
+    return TITLES.get(family) or family.replace("-", " ").capitalize()
 
 
 def yaml_text(text: str) -> str:

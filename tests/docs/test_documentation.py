@@ -33,7 +33,7 @@ def test_commands_of_the_pages(page: Path) -> None:
 def test_links_lead_to_pages_of_the_site() -> None:
     text = "[proofs](proofs/RESULTS.md), [code](descend/cli.py), [all](https://example.org), ![p](docs/report.png)"
     assert relink(text) == (
-        "[proofs](/ledgers/proven-by-training/), code, [all](https://example.org), ![p](docs/report.png)"
+        "[proofs](/ledgers/proven-by-training.md), code, [all](https://example.org), ![p](docs/report.png)"
     )
 
 
