@@ -80,6 +80,7 @@ RECORDED = [
         ),
     ),
     pytest.param("four-objectives", marks=pytest.mark.system("pretraining-family-comparison", "four-objectives")),
+    pytest.param("experts-against-dense", marks=pytest.mark.system("mixtral", "against-dense")),
     pytest.param("reward-hacking", marks=pytest.mark.system("reward-hacking", "proxy-and-truth", "without-kl")),
     pytest.param("biased-rewards", marks=pytest.mark.system("biased-reward-labs", "length", "amplified")),
     pytest.param("likelihood-trap", marks=pytest.mark.system("likelihood-trap", "samplers", "log-p")),
