@@ -110,7 +110,8 @@ def main() -> int:
         "site_name": "descend", "docs_dir": str(SOURCE), "site_dir": str(options.out), "theme": THEME,
         "plugins": PLUGINS, "nav": navigation, "use_directory_urls": False, "extra_css": ["site.css"],
         "markdown_extensions": [
-            "tables", "toc", "attr_list", "md_in_html", "pymdownx.superfences", {"pymdownx.highlight": {"guess_lang": False}},
+            "tables", "toc", "attr_list", "md_in_html", "pymdownx.superfences",
+            {"pymdownx.highlight": {"guess_lang": False}},
         ],
         "validation": {"links": {"not_found": "warn", "anchors": "warn", "absolute_links": "relative_to_docs",
                                  "unrecognized_links": "warn"},
