@@ -7,18 +7,15 @@ import torch
 
 import descend
 
-STEPS, COUNT, NOISE, HELD = 1500, 500, 200, 500  # in the tests: 3, 8, 5, 16
+STEPS, COUNT, WIDTH, DEPTH = 1500, 500, 128, 4  # in the tests: 3, 8, 2, 1
 
 run, result = descend.train(
-    "ddpm-moons",
-    {"steps": STEPS, "model.plan.noise.steps": NOISE, "data.valid": HELD, "data.test": HELD},
-    out="runs/moons",
-    quiet=True,
+    "ddpm-moons", {"steps": STEPS, "model.width": WIDTH, "model.depth": DEPTH}, out="runs/moons", quiet=True
 )
 print("the samples of each evaluation are in", run.folder / "samples")
 
 points = descend.sample("runs/moons", COUNT, seed=1)  # ancestral sampling, all steps
-quick = descend.sample("runs/moons", COUNT, seed=1, method="ddim", steps=NOISE // 5)
+quick = descend.sample("runs/moons", COUNT, seed=1, method="ddim", steps=40)
 print("mean and spread of all steps:    ", points.mean(0).tolist(), points.std(0).tolist())
 print("mean and spread of a fifth of them:", quick.mean(0).tolist(), quick.std(0).tolist())
 
