@@ -32,8 +32,10 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def shrink(recipe: Recipe) -> Recipe:
-    """The same recipe with few examples a step (0 are all of them, as a full-batch optimizer wants)."""
-    return replace(recipe, loop=replace(recipe.loop, batch=min(recipe.loop.batch, 8)))
+    """The same recipe with fewer scenes, and few examples a step (0 are all, as a full-batch optimizer wants)."""
+    fewer = {name: min(getattr(recipe.data, name), 200) for name in ("scenes", "count") if hasattr(recipe.data, name)}
+    loop = replace(recipe.loop, batch=min(recipe.loop.batch, 8))
+    return replace(recipe, loop=loop, **({"data": replace(recipe.data, **fewer)} if fewer else {}))
 
 
 @pytest.mark.system("training-loop", "one-loop")
