@@ -7,6 +7,7 @@ name is `bias` or ends with it. Each other one is here with its reason, and leav
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -60,8 +61,8 @@ def booleans(path: str, tree: ast.AST) -> Iterator[str]:
 def classes(trees: dict[str, ast.Module]) -> dict[str, tuple[str, ast.ClassDef]]:
     """Name -> (path, class), of names that only one class has."""
     found = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    names = [node.name for _, node in found]
-    return {node.name: (path, node) for path, node in found if names.count(node.name) == 1}
+    times = Counter(node.name for _, node in found)
+    return {node.name: (path, node) for path, node in found if times[node.name] == 1}
 
 
 def methods(node: ast.ClassDef) -> set[str]:
