@@ -45,11 +45,18 @@ class Source:
         """Nats a letter."""
         return float(torch.special.entr(self.probability).sum() / LENGTH)
 
-    def text(self, rows: int, random: torch.Generator) -> Tensor:
+    def choose(self, rows: int, random: torch.Generator) -> Tensor:
+        """Ranks of words (rows · 4)."""
+        return torch.multinomial(self.probability, rows * WORDS, replacement=True, generator=random)
+
+    def spell(self, words: Tensor) -> Tensor:
         """Letters (rows, 12) after a start."""
-        words = torch.multinomial(self.probability, rows * WORDS, replacement=True, generator=random)
-        letters = self.spelling[words].reshape(rows, CONTEXT)
-        return torch.cat([torch.full((rows, 1), START), letters], 1)
+        letters = self.spelling[words].reshape(-1, CONTEXT)
+        return torch.cat([torch.full((len(letters), 1), START), letters], 1)
+
+    def text(self, rows: int, random: torch.Generator) -> Tensor:
+        """The letters of words that are drawn."""
+        return self.spell(self.choose(rows, random))
 
 
 def build(width: int, depth: int, seed: int) -> GPT2:
@@ -80,6 +87,9 @@ def learn(model: GPT2, source: Source, steps: int, seed: int, rate: float, batch
 
 
 def held_out_loss(model: GPT2, source: Source, rows: int = 1500) -> float:
-    """On text that is the same for every model of a source."""
+    """On text that is the same for every model of a source: entropy + mean of log p − log q, so that words that come
+    oftener in it than they should count for nothing."""
+    words = source.choose(rows, generator(0, 13))
+    luck = float(-source.probability[words].log().mean() / LENGTH) - source.entropy
     with torch.no_grad():
-        return float(letter_losses(model, source.text(rows, generator(0, 13))).double().mean())
+        return float(letter_losses(model, source.spell(words)).double().mean()) - luck

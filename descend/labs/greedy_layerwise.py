@@ -1,6 +1,7 @@
 """Greedy layerwise training: what a deep sigmoid network cannot learn from small weights, it learns from a stack.
 
-    classifier 64-48-48-48-48-48-10 of digits, sigmoid units, the same optimizer and steps for the whole in all cases
+    classifier 64-48-48-48-48-48-10 of digits, sigmoid units; from both starts as many steps of gradient descent with
+    momentum, the rule of that time: Adam divides a layer's gradient by its own size, so that it hardly vanishes
     random       weights N(0, 0.1²): the gradient is scaled by about σ'(0) · 0.1 √48 = 0.17 at every layer
     layerwise    the stack of shallow autoencoders, trained without labels; then all layers together
 
@@ -25,7 +26,7 @@ from descend.losses.classification import cross_entropy
 from descend.losses.reconstruction import half_squared_error, squared_error
 from descend.models.autoencoder import Autoencoder, AutoencoderConfig
 from descend.models.mlp import MLP, MLPConfig
-from descend.optim.rules import AdamW
+from descend.optim.rules import SGD
 from descend.seeds import generator
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ PREDICTIONS = (
     ),
 )
 SCOPE = "A sigmoid classifier of five layers of 48 on 8×8 digits, equally many steps from both starts."
-HIDDEN, SMALL, BATCH, RATE, PAIR_RATE, LEAST = (48,) * 5, 0.1, 64, 3e-3, 1e-2, 200
+RETUNED = (
+    "First measured with AdamW for the whole network: the stack was ahead by 0.18, 0.14 and 0.47 in the end, with 0.15"
+    " predicted, for Adam gets out of the plateau at some time. The claim is of gradients that vanish, and of days when"
+    " steps were proportional to them: now (seeds 10 and 11) it is gradient descent with momentum. The thresholds"
+    " stayed."
+)
+HIDDEN, SMALL, BATCH, RATE, MOMENTUM, PAIR_RATE, LEAST = (48,) * 5, 0.1, 64, 0.1, 0.9, 1e-2, 200
 BUDGET = 5.0
 PRICE = 120  # steps of the classifier that a second of one core buys, with all that belongs to them
 
@@ -103,9 +110,9 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
         found["gradient"].append(gradient_ratio(model, x[:256], y[:256]))
         for name, part in (("early", steps // 3), ("accuracy", steps - steps // 3)):
-            minimise(model, read, part, AdamW(RATE, weight_decay=0.0))
+            minimise(model, read, part, SGD(RATE, momentum=MOMENTUM))
             found[name].append(float((model(held_out).argmax(1) == truth).double().mean()))
-        minimise(deep, copy, steps // 2, AdamW(RATE, weight_decay=0.0))
+        minimise(deep, copy, steps // 2, SGD(RATE, momentum=MOMENTUM))
         found["error"].append(float(squared_error(held_out, deep(held_out)).detach().mean()))
     return {"start": ["random", "layerwise"], **found, "steps": steps}
 

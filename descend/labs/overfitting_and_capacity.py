@@ -1,12 +1,13 @@
 """Overfitting: validation error against capacity and data, and what holds it down.
 
-    y = sin(4x) + noise, x in [−1, 1]; networks of one hidden tanh layer, trained long on the full batch
+    y = sin(4x) + noise, x in [−1, 1], one in each nth of it; networks of one hidden tanh layer, of steep units at the
+    start, trained long on the full batch
     capacity     1 to 48 units on 16 examples              data     10 to 270 examples for 32 units
     remedies     for 32 units on 16 examples: penalties L2 and L1, early stopping by a validation set, noise on the
-                 weights, noise on the activities, and the average of six nets from different starts
+                 weights, noise on the activities, and the average of eight nets from different starts
 
-Effects compare validation errors less σ², which nobody can predict. Many datasets are trained side by side. Strengths
-of the remedies were chosen on other seeds than are recorded.
+Effects compare validation errors less σ², which nobody can predict. Many datasets are trained side by side. Without
+remedy: the mean of those eight nets. Strengths of the remedies were chosen on other seeds than are recorded.
 
 Systems: overfitting-and-capacity
 """
@@ -48,19 +49,23 @@ PREDICTIONS = (
     AtMost("early_stopping", 0.9, "The same for stopping at the best validation error, judged on a third set."),
     AtMost("noisy_weights", 0.9, "The same for noise on the weights."),
     AtMost("noisy_activities", 0.9, "The same for noise on the hidden activities."),
-    AtMost("averaging", 0.9, "The same for the average of six nets."),
+    AtMost("averaging", 0.9, "The same for the average of eight nets."),
 )
 SCOPE = "One input, one kind of network, σ = 0.4. Much wider networks can leave the U again: see double-descent."
 RETUNED = (
     "First measured with noise of deviation 0.15 on the weights: on seed 0 its error was 0.92 of that without, with 0.9"
-    " predicted; everything else held. The deviation was raised to 0.25 by a look at seed 12, where it gave 0.77; on"
-    " seed 0 it then gave 0.96. It was not tuned again; the thresholds stayed."
+    " predicted; everything else held. With 0.25 it was 0.96, 0.86 and 1.00, the average of six nets was at 0.90, 0.86"
+    " and 0.89, and the right of the U at 1.89, 1.62 and 1.18: of 30 data sets a few with wide gaps between their x"
+    " decided. Then (seeds 10 to 13) each nth of the interval was given an x, 150 data sets were drawn, units start"
+    " three times steeper, so that a net from another start fits the noise otherwise, the average is of eight nets,"
+    " whose own mean is the error without remedy, and the deviations of noise are 0.1. The thresholds stayed."
 )
-BUDGET = 15.0
-PRICE, LEAST = 2, 8  # datasets that a second of one core buys
+BUDGET = 30.0
+PRICE, LEAST = 5, 8  # datasets that a second of one core buys
 CAPACITIES, DATA, UNITS, EXAMPLES = (1, 2, 4, 8, 16, 48), (10, 30, 90, 270), 32, 16
-NOISE, STEPS, RATE, GAIN, TESTS, EVERY, NETS = 0.4, 1200, 0.03, 5.0, 200, 40, 6
-L2, L1, WEIGHT_NOISE, ACTIVITY_NOISE = 0.003, 0.001, 0.25, 0.2
+MOST = 50  # with more examples than these, fewer datasets are drawn
+NOISE, STEPS, RATE, GAIN, STEEP, TESTS, EVERY, NETS = 0.4, 1200, 0.03, 5.0, 3.0, 200, 40, 8
+L2, L1, WEIGHT_NOISE, ACTIVITY_NOISE = 0.003, 0.001, 0.1, 0.1
 
 
 class Data(NamedTuple):
@@ -77,13 +82,17 @@ class Data(NamedTuple):
 def draw(sets: int, n: int, random: torch.Generator) -> Data:
     parts = []
     for size in (n, n, TESTS):
-        x = 2 * torch.rand(sets, size, 1, generator=random) - 1
+        part = (torch.arange(size) + torch.rand(sets, size, generator=random)) / size
+        x = 2 * part[..., None] - 1
         parts += [x, (4 * x[..., 0]).sin() + NOISE * torch.randn(sets, size, generator=random)]
     return Data(*parts)
 
 
 def build(sets: int, units: int, random: torch.Generator) -> Copies:
-    return Copies(sets, (1, units, 1), torch.tanh, random, GAIN)
+    found = Copies(sets, (1, units, 1), torch.tanh, random, GAIN)
+    with torch.no_grad():
+        found.weights[0].mul_(STEEP)
+    return found
 
 
 def errors(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -109,8 +118,8 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     torch.manual_seed(seed)
     small = draw(sets, EXAMPLES, random)
     capacity = [test(train(build(sets, units, random), small), small) for units in CAPACITIES]
-    amounts = [draw(sets, n, random) for n in DATA]
-    amount = [test(train(build(sets, UNITS, random), data), data) for data in amounts]
+    amounts = [draw(max(1, min(sets, sets * MOST // n)), n, random) for n in DATA]
+    amount = [test(train(build(len(data.x), UNITS, random), data), data) for data in amounts]
     remedies = measure_remedies(sets, small, random)
     return {
         "units": list(CAPACITIES),
@@ -127,23 +136,26 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 def measure_remedies(sets: int, data: Data, random: torch.Generator) -> dict[str, float]:
     """The validation error with each remedy."""
-    plain, l2, l1, noisy, active = (build(sets, UNITS, random) for _ in range(5))
+    l2, l1, noisy, active = (build(sets, UNITS, random) for _ in range(4))
     shaken = GaussianNoise(ACTIVITY_NOISE)
     active.activation = lambda z: shaken(torch.tanh(z))
     active.add_module("noise", shaken)
-    train(plain, data)
     train(l2, data, lambda: L2 * sum(w.square().sum() for w in l2.weights))
     train(l1, data, lambda: L1 * sum(w.abs().sum() for w in l1.weights))
     train(NoisyWeights(noisy, WEIGHT_NOISE), data)
     train(active, data)
-    found = {"none": test(plain, data)[1], "l2": test(l2, data)[1], "l1": test(l1, data)[1]}
-    found["early_stopping"] = stop_early(build(sets, UNITS, random), data)
-    found["noisy_weights"], found["noisy_activities"] = test(noisy, data)[1], test(active, data)[1]
-    nets = [train(build(sets, UNITS, random), data) for _ in range(NETS - 1)]
+    nets = [train(build(sets, UNITS, random), data) for _ in range(NETS)]
     with torch.no_grad():
-        mean = torch.stack([net(data.x_new)[..., 0] for net in (plain, *nets)]).mean(0)
-        found["averaging"] = (mean - data.y_new).square().mean().item()
-    return found
+        said = torch.stack([net(data.x_new)[..., 0] for net in nets])
+    return {
+        "none": (said - data.y_new).square().mean().item(),
+        "l2": test(l2, data)[1],
+        "l1": test(l1, data)[1],
+        "early_stopping": stop_early(build(sets, UNITS, random), data),
+        "noisy_weights": test(noisy, data)[1],
+        "noisy_activities": test(active, data)[1],
+        "averaging": (said.mean(0) - data.y_new).square().mean().item(),
+    }
 
 
 def stop_early(model: Copies, data: Data) -> float:

@@ -1,12 +1,12 @@
 """A ladder of small transformers: is the loss a power law of size, and does it foretell the next size?
 
-    six GPTs from 248 to 26,000 parameters outside the embeddings, on a language of known entropy (`_word_source.py`)
-    tokens grow with the size, about as N^0.4; C = 6 N D
+    six GPTs from 252 to 26,000 parameters outside the embeddings, on a language of known entropy (`_word_source.py`)
+    tokens grow with the size, about as N^0.4; C = 6 N D; of each size two are trained, and their mean loss is fitted
     reducible loss  L − entropy = (N_c / N)^α          straight in log-log; the fit with a free floor has to find it
 
 The largest model is held out and predicted from the other five. The known entropy is what the books do not have: with
-it, the line can be tested down to the floor. Widths, steps and rates were chosen on seed 10. VOM 14.1.1 speaks of over
-400 models (that is Chinchilla's count) and of four orders of magnitude where its own range spans 6.3.
+it, the line can be tested down to the floor. Widths, steps and rates were chosen on seeds 10 to 13. VOM 14.1.1 speaks
+of over 400 models (that is Chinchilla's count) and of four orders of magnitude where its own range spans 6.3.
 
 Systems: scaling-law-sweep, kaplan-power-laws, irreducible-loss
 """
@@ -34,19 +34,26 @@ PREDICTIONS = (
     AtLeast("R² of the line", 0.95, "the catalogue's bar for a fitted line over two decades; a bend refutes it"),
     AtMost("error of the held-out loss", 0.05, "the largest model is predicted within 5% of its loss"),
     Within("floor inside its interval", 1.0, 1.0, "the entropy lies within the 95% interval of the fitted floor"),
-    AtLeast("falls", 1.0, "every larger model has the lower loss"),
+    AtLeast("falls", 1.0, "every larger size has the lower loss"),
 )
-SCOPE = "248 to 26,000 parameters, up to 0.6 million letters, one depth, one source"
-BUDGET = 22.0
-PRICE = 1 / 22  # of the whole ladder that a second buys
+SCOPE = "252 to 26,000 parameters, up to 0.8 million letters, one depth, one source"
+RETUNED = (
+    "First measured with one model of each size, the largest trained for 1,100 steps at a rate of 0.008: R² was 0.947,"
+    " 0.985 and 0.990, and on seed 0 the largest had not passed the one before it. It was undertrained, and single"
+    " models scatter by a tenth. Now the two largest are trained for 900 and 1,400 steps, the last at a rate of 0.005"
+    " (seeds 10 to 13), two models of each size are averaged, and the luck of the held-out words is taken off the"
+    " loss. The thresholds stayed."
+)
+BUDGET = 30.0
+PRICE = 1 / 30  # of the whole ladder that a second buys
 LEAST = 0.05  # of it, below which nothing is to be seen
-LADDER = ((4, 200, 0.04), (6, 300, 0.03), (10, 400, 0.02), (16, 600, 0.018), (26, 800, 0.012), (46, 1100, 0.008))
+LADDER = ((4, 200, 0.04), (6, 300, 0.03), (10, 400, 0.02), (16, 600, 0.018), (26, 900, 0.012), (46, 1400, 0.005))
 """Width, steps and learning rate of each model."""
-BATCH = 48
+BATCH, RUNS = 48, 2
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
-    """N, D, C and loss of each model."""
+    """N, D, C and mean loss of each size."""
     share = min(1.0, PRICE * budget)
     if share < LEAST:
         raise NeedsMore(1 / PRICE)
@@ -54,9 +61,12 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     columns: dict[str, Any] = {name: [] for name in ("width", "parameters", "tokens", "flops", "loss", "reducible")}
     for width, most, rate in LADDER:
         steps = max(2, round(share * most))
-        model = build(width, 1, seed)
-        learn(model, source, steps, seed, rate, BATCH)
-        n, d, loss = count_inner(model), float(steps * BATCH * CONTEXT), held_out_loss(model, source)
+        losses = []
+        for run in range(RUNS):
+            model = build(width, 1, RUNS * seed + run)
+            learn(model, source, steps, RUNS * seed + run, rate, BATCH)
+            losses.append(held_out_loss(model, source))
+        n, d, loss = count_inner(model), float(steps * BATCH * CONTEXT), sum(losses) / RUNS
         row = (width, n, d, training_flops(n, d), loss, max(1e-6, loss - source.entropy))
         for name, value in zip(columns, row, strict=True):
             columns[name].append(value)
@@ -107,5 +117,5 @@ def figure(numbers: dict[str, Any]) -> Figure:
         if numbers["r_squared"]:
             law = fit_power_law(x, numbers["reducible"]).law
             fitted = [law(value) for value in x]
-        panels.append(Panel("above the entropy", name, "nats", [Curve("models", x, numbers["reducible"], fitted)]))
+        panels.append(Panel("above the entropy", name, "nats", [Curve("sizes", x, numbers["reducible"], fitted)]))
     return draw_panels(panels)
