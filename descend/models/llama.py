@@ -26,7 +26,7 @@ from descend.nn.attention.rotary import Rope, rope_of_older_files
 from descend.nn.decoding.cached import CachedDecoder, DecodingBlock, Ends
 from descend.nn.gated_mlp import GatedMLP
 from descend.nn.residual import add_pre_norm
-from descend.ranges import Depth, Length, Share, Width
+from descend.ranges import Depth, Length, PositiveShare, Share, Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 from descend.weights.rules import drop, rename, untied
@@ -48,6 +48,8 @@ class LlamaConfig:
     tied: bool = False
     head_size: Width | None = None
     """None: width / heads."""
+    spread: PositiveShare = 0.02
+    """Standard deviation of the first weights; a narrow model learns sooner from 1/√width."""
 
     @property
     def size(self) -> int:
@@ -85,7 +87,7 @@ class Llama(Pretrained):
         self.head = None if c.tied else nn.Linear(c.width, c.vocab, bias=False)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
-                nn.init.normal_(module.weight, std=0.02)
+                nn.init.normal_(module.weight, std=c.spread)
 
     def forward(self, tokens: Tensor) -> Tensor:
         return self.predict(self.states(tokens))
@@ -168,6 +170,7 @@ LAYOUT = Layout(
         "rope": "rope_parameters",
         "tied": "tie_word_embeddings",
         "head_size": "head_dim",
+        "spread": "initializer_range",
     },
     parts={"rope": Rope},
     older=rope_of_older_files,

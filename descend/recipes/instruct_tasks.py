@@ -11,7 +11,7 @@ RECIPE = InstructRecipe(
     about="a small LLaMA follows instructions (or your conversations: --data.path FILE; your model: --start.path RUN)",
     parameters=101_056,
     takes="2 min",
-    model=LlamaConfig(context=128, width=64, depth=2, heads=4, kv_heads=4, hidden=128, tied=True),
+    model=LlamaConfig(context=128, width=64, depth=2, heads=4, kv_heads=4, hidden=128, tied=True, spread=0.125),
     data=Conversations(),
     optim=AdamW(lr=3e-3, betas=(0.9, 0.98), weight_decay=0.01),
     schedule=Cosine(warmup=100, floor=0.02),

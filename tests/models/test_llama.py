@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,17 @@ def test_tied_embeddings(tmp_path: Path) -> None:
     theirs(x).logits.square().mean().backward()
     close(ours.embed.weight.grad, theirs.model.embed_tokens.weight.grad)  # the sum of both uses
     check_generation(theirs, ours, [[5, 3, 9, 1]], 20)
+
+
+@pytest.mark.system("llama")
+def test_the_spread_of_the_first_weights_is_in_the_file(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    Llama(replace(TINY, spread=0.25)).save_pretrained(tmp_path)
+    theirs = transformers.AutoConfig.from_pretrained(tmp_path)
+    assert theirs.initializer_range == 0.25
+    model: Any = descend.load(tmp_path)
+    assert model.config.spread == 0.25
+    assert abs(float(model.blocks[0].mlp.up.weight.std()) - 0.25) < 0.02
 
 
 @pytest.mark.system("autoregressive-generation", "models")
