@@ -109,6 +109,8 @@ MEASURED = [
     pytest.param("dpo-and-ppo", marks=pytest.mark.system("dpo", "ppo-comparison")),
     pytest.param("raw-index", marks=pytest.mark.system("position-encoding-labs", "raw-index")),
     pytest.param("attention-caches", marks=pytest.mark.system("multi-head-latent-attention", "comparison")),
+    pytest.param("masking-shares", marks=pytest.mark.system("mlm", "ablation")),
+    pytest.param("feature-layers", marks=pytest.mark.system("bert-feature-extraction", "compared")),
 ]
 """Experiments whose row asks for the comparison, whatever comes of it. Some claims of the texts are refuted here."""
 
