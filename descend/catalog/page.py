@@ -13,14 +13,17 @@ from pygments.lexers import PythonLexer
 from descend.catalog.explanation import Explanation, count_open, lines, show_inputs, tally
 from descend.catalog.run import Outcome, Value
 from descend.catalog.source import Code
+from descend.web.equation import typeset_block
 from descend.web.markup import Html, html, join
 from descend.web.page import make_fragment, make_page
 from descend.web.parts import make_card, make_note
 
 STYLE = """
 .descend { main > h2 { font-size: 19px; margin: 34px 0 12px; } .plain { font-size: 17px; max-width: 48rem; }
-  pre.math { padding: 14px 18px; border-left: 3px solid var(--c0); border-radius: 0 8px 8px 0; font-size: 14px;
-    white-space: pre; overflow-x: auto; }
+  .math { padding: 12px 18px; margin: 0 0 10px; border-left: 3px solid var(--c0); border-radius: 0 8px 8px 0;
+    background: var(--page); font: 13.5px/1.7 var(--mono); white-space: pre; overflow-x: auto; }
+  .math span { display: inline-block; } .math span + span:last-child { padding-right: 18px; }
+  math { font-size: 1.22em; } mi.slanted { font-style: italic; }
   .card > p { max-width: 52rem; margin: 10px 0; } .at { color: var(--c0); font-size: 13px; font-weight: 500; }
   .highlight pre { border: 1px solid var(--line); background: none; white-space: pre; overflow-x: auto;
     max-height: none; line-height: 1.5; }
@@ -94,7 +97,7 @@ def list_places(e: Explanation) -> Html:
 
 
 def format_prose(docstring: str) -> Html:
-    """Paragraphs; an indented block is mathematics and keeps its columns. Neighbouring blocks of it are one."""
+    """Paragraphs; an indented block is mathematics, typeset in its columns. Neighbouring blocks of it are one."""
     blocks: list[tuple[bool, str]] = []
     for block in re.split(r"\n\s*\n", docstring):
         rows = block.split("\n")
@@ -103,9 +106,7 @@ def format_prose(docstring: str) -> Html:
         elif text := "\n".join(row[4:] for row in rows):
             before = blocks.pop()[1] + "\n\n" if blocks and blocks[-1][0] else ""
             blocks.append((True, before + text))
-    return join(
-        html('<pre class="math">{}</pre>', b) if math else html("<p>{}</p>", mark_code(b)) for math, b in blocks
-    )
+    return join(typeset_block(b) if math else html("<p>{}</p>", mark_code(b)) for math, b in blocks)
 
 
 def mark_code(text: str) -> list[object]:
