@@ -38,7 +38,7 @@ PREDICTIONS = (
 CONTROLS = (AtLeast("pre-training", 0.05, "F1 of fine-tuning less that of the same network from random weights"),)
 SCOPE = (
     "An encoder of width 32 and depth 4, a made-up language of 127 words, 10 tagged texts; sizes, rates and thresholds"
-    " were chosen on seeds 10 and 11. With so few texts fine-tuning learns them by heart; with 60 it comes near."
+    " were chosen on seeds 10 and 11. With so few texts fine-tuning learns them by heart; with 60 it comes nearer."
 )
 TEXTS, TESTED, LABELLED, DRAWS, TAUGHT = 8000, 500, 10, 3, 150
 RATES = {"features": 5e-3, "fine-tuning": 1e-3}
