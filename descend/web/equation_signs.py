@@ -70,7 +70,7 @@ def read_sign(text: str, at: int, space: bool) -> tuple[Sign, int]:
     """The sign that begins here, and where the next one may begin."""
     for size in (3, 2):
         if found := REPLACED.get(text[at : at + size]):
-            return Sign("relation" if found in RELATIONS else "other", found, space), at + size
+            return Sign("relation" if found in RELATIONS or found == "+=" else "other", found, space), at + size
     if match := NUMBER.match(text, at):
         return Sign("number", match[0], space), match.end()
     if (script := script_of(text[at])) in ("over", "under"):
@@ -84,7 +84,7 @@ def read_sign(text: str, at: int, space: bool) -> tuple[Sign, int]:
     for kind, chars in KINDS.items():
         if char in chars:
             return Sign(kind, char, space), at + 1
-    if char == "-" and joins_numbers(text, at):
+    if char == "-" and (joins_numbers(text, at) or text[at - 1 : at + 2] == " - "):
         return Sign("added", "−", space), at + 1
     raise UnreadableError(char)
 
@@ -125,7 +125,7 @@ def read_letter(text: str, at: int, space: bool) -> tuple[Sign, int] | None:
 
 
 def joins_numbers(text: str, at: int) -> bool:
-    """Whether a hyphen stands between numbers or single letters, as in l-1: it is a minus there."""
+    """Whether a hyphen without spaces stands between numbers or single letters, as in l-1: it is a minus there."""
     before, after = text[:at], text[at + 1 :]
     return bool(
         re.search(r"(?:^|[^A-Za-z])[A-Za-z]$|[\d)]$", before) and re.match(r"[A-Za-z](?![A-Za-z])|[\d(]", after)
