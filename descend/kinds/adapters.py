@@ -1,8 +1,10 @@
 """The choice of an adapter, as a recipe holds it: `adapter.apply(model)` freezes the model and gives it one.
 
-    --adapter.rank 8 --adapter.targets attn.q attn.v      LoRA
-    --adapter.size 16                                     bottleneck adapters
-    --adapter.tokens 20                                   a soft prompt, or a prefix
+    --adapter lora --adapter.rank 8 --adapter.targets attn.q attn.v      LoRA
+    --adapter bottleneck --adapter.size 16                               bottleneck adapters
+    --adapter soft-prompt --adapter.tokens 20                            a soft prompt
+    --adapter prefix --adapter.tokens 20                                 keys and values in front of every layer
+    --adapter none                                                       no adapter: the weights learn
 
 Prompts and prefixes begin as tokens of the vocabulary, drawn at random: what the model makes of them is what it knows.
 
@@ -96,3 +98,7 @@ def draw_tokens(model: Any, count: int) -> Tensor:
     if count >= getattr(model.config, "context", count + 1):
         raise Mistake(f"--adapter.tokens {count} leaves no room in a context of {model.config.context}")
     return torch.randint(model.config.vocab, (count,), device=next(model.parameters()).device)
+
+
+ADAPTERS = {"lora": Lora, "bottleneck": Bottleneck, "soft-prompt": SoftPrompt, "prefix": Prefix}
+"""By the names of the flag --adapter."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from descend import models, recipes
 from descend.errors import Mistake, nearest
+from descend.kinds.adapters import ADAPTERS
 from descend.kinds.changes import change
 from descend.kinds.length import shorten_average, stretch, with_steps
 from descend.kinds.recipe import Recipe
@@ -31,8 +32,9 @@ def find_recipe(recipe: str | Recipe, values: Values | None = None) -> Recipe:
     if not isinstance(values, Mapping | None):
         raise Mistake(f"values {values!r}: give a dict by the names of the flags, such as {{'optim.lr': 0.1}}")
     given = {name.lstrip("-").replace("-", "_"): value for name, value in (values or {}).items()}
-    if isinstance(own := given.get("model"), str):
-        found, given = replace_model(found, own), {k: v for k, v in given.items() if k != "model"}
+    for name, put in STRUCTURE.items():
+        if isinstance(own := given.get(name), str):
+            found, given = put(found, own), {k: v for k, v in given.items() if k != name}
     return fit_schedule(found, change(found, given), given)
 
 
@@ -43,8 +45,9 @@ def name_recipe(recipe: str | Recipe) -> str:
 
 def read_asked(make: Callable[[Recipe], Flags], recipe: Recipe, args: list[str], prog: str) -> Flags:
     """The flags of a verb, whose field `recipe` holds the recipe with the values that the flags give it."""
-    model, args = take_model(args)
-    recipe = replace_model(recipe, model) if model else recipe
+    for name, put in STRUCTURE.items():
+        word, args = take_word(args, name)
+        recipe = put(recipe, word) if word else recipe
     flags: Any = parse(type(make(recipe)), args, prog, default=make(recipe))
     return replace(flags, recipe=fit_schedule(recipe, flags.recipe, name_flags(args)))
 
@@ -82,17 +85,15 @@ def shorten_run(recipe: Recipe, steps: int, given: Any) -> Recipe:
     return replace(shorter, schedule=recipe.schedule) if gives_schedule(given) else shorter
 
 
-def take_model(args: list[str]) -> tuple[str, list[str]]:
-    """--model MODULE:CONFIG, and the other arguments."""
+def take_word(args: list[str], name: str) -> tuple[str, list[str]]:
+    """The word behind --model or --adapter, and the other arguments."""
     for index, word in enumerate(args):
-        if word.startswith("--model="):
+        if word.startswith(f"--{name}="):
             return word.partition("=")[2], [*args[:index], *args[index + 1 :]]
-        if word == "--model":
+        if word == f"--{name}":
             value = args[index + 1] if index + 1 < len(args) else ""
             if not value or value.startswith("-"):
-                raise Mistake(
-                    "--model needs a value: a config of your own, such as my_net:MyConfig or my_net.py:MyConfig"
-                )
+                raise Mistake(f"--{name} needs a value: {NEEDED[name]}")
             return value, [*args[:index], *args[index + 2 :]]
     return "", args
 
@@ -110,3 +111,22 @@ def replace_model(recipe: Recipe, name: str) -> Recipe:
     except Mistake as mistake:
         raise Mistake(f"--model {mistake}") from None
     return replace(recipe, model=config(), about="", parameters=0, takes="")  # what was said of the other model
+
+
+def replace_adapter(recipe: Recipe, name: str) -> Recipe:
+    """The recipe with another adapter beside its frozen model: "lora", "prefix", ..; "none": the weights learn."""
+    if not hasattr(recipe, "adapter"):
+        raise Mistake(f"--adapter {name}: this recipe trains no adapter; instruct-tasks and lora-tasks do")
+    if name not in ADAPTERS and name != "none":
+        raise Mistake(f"--adapter {name}: choose {', '.join(ADAPTERS)}, or none.{nearest(name, list(ADAPTERS))}")
+    chosen = None if name == "none" else ADAPTERS[name]()
+    changed: dict[str, Any] = {"adapter": chosen, "about": "", "parameters": 0, "takes": ""}
+    return replace(recipe, **changed)
+
+
+STRUCTURE = {"model": replace_model, "adapter": replace_adapter}
+"""Flags that replace a part of the recipe by another, whose own flags follow."""
+NEEDED = {
+    "model": "a config of your own, such as my_net:MyConfig or my_net.py:MyConfig",
+    "adapter": f"{', '.join(ADAPTERS)}, or none",
+}

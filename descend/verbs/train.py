@@ -36,6 +36,7 @@ Train a recipe, by its name or as a file of your own that holds RECIPE. Every va
 
   --list          the recipes, with their data, size and time
   --model NAME    another model: a family such as vit, or a config of your own, as my_net.py:MyConfig
+  --adapter NAME  of a language model that stays as it is: lora, bottleneck, soft-prompt or prefix
   --out DIR       the run's folder (default: runs/RECIPE/TIME)
   --budget 5m     as many steps as fit into this time, fewer than the recipe has or up to four times as many
   --replace       replace the run that is in --out
@@ -48,6 +49,7 @@ examples
   descend train lenet-digits --optim.lr 3e-4 --seed 1 --out runs/mine
   descend train my_recipe.py --steps 500
   descend train cnn-images --data.path photos/ --model my_net.py:MyConfig --model.width 64
+  descend train instruct-tasks --start.path gpt2/ --adapter prefix --adapter.tokens 20 --optim.lr 0.02
   torchrun --nproc-per-node 2 -m descend train gpt2-pydoc --out runs/two
 """
 

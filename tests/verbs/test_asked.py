@@ -13,7 +13,7 @@ import descend
 from descend import recipes
 from descend.cli import VERBS, main
 from descend.errors import Mistake
-from descend.verbs.asked import find_recipe, read_asked, shorten_run, take_model
+from descend.verbs.asked import find_recipe, read_asked, shorten_run, take_word
 from descend.verbs.train import TrainFlags
 from tests.test_own_code import here as here  # the fixture
 
@@ -80,7 +80,7 @@ def test_a_model_takes_the_place_of_a_recipes_own(here: Path) -> None:
     assert (type(found.model).__name__, found.model.widths) == ("NetConfig", (7,))
     assert type(find_recipe("mlp-wine", {"model": "own_net.py:NetConfig"}).model) is type(found.model)
     assert type(ask("lenet-digits", "--model=vit").model).__name__ == "ViTConfig"
-    assert take_model(["--model.width", "3"]) == ("", ["--model.width", "3"])
+    assert take_word(["--model.width", "3"], "model") == ("", ["--model.width", "3"])
 
 
 @pytest.mark.parametrize(
