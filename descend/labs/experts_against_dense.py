@@ -56,12 +56,13 @@ LEAST = 300  # steps below which nothing is said
 
 def build(kind: str, vocab: int) -> Mistral:
     """A model of this kind; weights N(0, 1/n): the released N(0, 0.02²) is for wide models."""
-    sizes: Any = (vocab, CONTEXT, WIDTH, DEPTH, HEADS, KV_HEADS, None)
+    sizes: Any = {"context": CONTEXT, "width": WIDTH, "depth": DEPTH, "heads": HEADS, "kv_heads": KV_HEADS}
+    sizes |= {"window": None, "tied": True}
     if kind == "Mixtral":
-        model: Mistral = Mixtral(MixtralConfig(*sizes, HIDDEN, experts=EXPERTS, active=ACTIVE, tied=True))
+        model: Mistral = Mixtral(MixtralConfig(vocab, hidden=HIDDEN, experts=EXPERTS, active=ACTIVE, **sizes))
     else:
         more = -(-EXPERTS // 3)  # a router has 8 d numbers, a hidden unit 3 d
-        model = Mistral(MistralConfig(*sizes, ACTIVE * HIDDEN + more, None, tied=True))
+        model = Mistral(MistralConfig(vocab, hidden=ACTIVE * HIDDEN + more, **sizes))
     for name, p in model.named_parameters():
         if p.dim() > 1 and name != "embed.weight":
             nn.init.normal_(p, std=p.shape[-1] ** -0.5)

@@ -77,7 +77,7 @@ RETUNED = (
     'First recorded without "?" among the instructions: what a tuned model answers to a prompt that it never saw is'
     " chance, and on seed 0 it praised (quality 2.0, RLHF 1.3), which refuted the row of rewards. Then recorded with"
     ' any answers of the corpus to "?": a third of what instructions were learned from was the corpus, so that its row'
-    " was a tie of two models of the corpus (0.006, 0.033, 0.0003 nats of 0.02, open). Now the answers to \"?\" are"
+    ' was a tie of two models of the corpus (0.006, 0.033, 0.0003 nats of 0.02, open). Now the answers to "?" are'
     " demonstrations, too: fair ones. The same thresholds."
 )
 SCOPE = "networks of 17,000 weights, a language of 13 tokens, simulated annotators without noise"

@@ -11,7 +11,7 @@ VOM names ranks of 8 to 64 for large models and says that a small rank suffices,
 matrix has few directions with most of its energy (effective rank: how many hold 90%). What saturates is the share of
 right letters; the trained numbers keep growing with r. The base must stay as it was, bit for bit.
 
-Chosen on seed 10: sizes, steps, the rates 3e-3 (full) and 4e-3 (LoRA), α.
+Chosen on seeds 10 to 13: sizes, steps, the rates 3e-3 (full) and 5e-3 (LoRA), α.
 
 Systems: lora
 """
@@ -58,11 +58,17 @@ CONTROLS = (
     AtLeast("full", 0.95, "Right letters of full tuning: below it the task was not learned and nothing follows."),
     AtLeast("known", KNOWING, "Right letters of the known tasks before tuning: the base has to know something."),
 )
-SCOPE = "A LLaMA of 2 blocks and width 32, five letters of 12, one new task for each seed; r up to half of the width."
+SCOPE = "A LLaMA of 2 blocks and width 64, five letters of 12, one new task for each seed; r up to a quarter of that."
+RETUNED = (
+    "A first form was open: on seeds 0, 1 and 2 the base, of width 32 and begun with weights of 0.02, knew its tasks to"
+    " 63 to 87%, and LoRA of r = 8, tuned for 352 steps, had 82, 100 and 94% of full tuning: neither had learned to the"
+    " end. Now the weights begin as N(0, 1/width), the width is 64, the base's rate 5e-3, and every tuning has 810"
+    " steps, as many as the base. The thresholds are as they were."
+)
 RANKS = (1, 2, 4, 8, 16)
-FULL_RATE, LORA_RATE = 3e-3, 4e-3
-BUDGET = 16.0
-PRICE = 44  # steps of pre-training that a second of one core buys, the rest included; half as many of tuning
+FULL_RATE, LORA_RATE = 3e-3, 5e-3
+BUDGET = 45.0
+PRICE = 18  # steps of pre-training, and as many of every tuning, that a second of one core buys
 LEAST = 600  # steps of pre-training below which nothing is said
 
 
@@ -72,14 +78,14 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     tasks = draw_tasks(seed)
     base = pretrain(tasks, steps, seed)
     before = digest_state(base.state_dict())
-    full = tune(base, None, tasks, steps // 2, FULL_RATE, seed)
+    full = tune(base, None, tasks, steps, FULL_RATE, seed)
     added = find_updates(base, full.model)
     chance = torch.Generator().manual_seed(seed)
     noise = [torch.randn(delta.shape, generator=chance) for delta in added]
     found: dict[str, Any] = {"rank": list(RANKS), "right": [], "numbers": [], "steps": steps}
     unchanged = True
     for rank in RANKS:
-        tuned = tune(base, Lora(rank, alpha=2 * rank), tasks, steps // 2, LORA_RATE, seed)
+        tuned = tune(base, Lora(rank, alpha=2 * rank), tasks, steps, LORA_RATE, seed)
         found["right"].append(tuned.right)
         found["numbers"].append(tuned.model.adapter.count())
         unchanged = unchanged and digest_state(tuned.model.base.state_dict()) == before

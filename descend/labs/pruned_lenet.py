@@ -2,11 +2,14 @@
 
     trained     LeNet-5, 61,706 parameters, on digits of 32×32
     pruned      the share s of all its weights together is set to 0                  `nn/pruning.py`
-    fine-tuned  as many steps more, the zeros kept                                   `optim/kept_zeros.py`
+    fine-tuned  the same in rounds, s_i = s (1 − (1 − i/n)³), with steps after each, and as many steps again at the end
+                as the training had; the zeros are kept                              `optim/kept_zeros.py`
 
 Accuracy on the validation and test images of scikit-learn's digits, which are not trained on. One point is one image in
 a hundred. The dense network is trained on for the same steps too, so that the extra steps are not the pruned one's
-advantage. MF says 50 to 90% of the size go, and gives no accuracy. Rates and steps were chosen on seed 10.
+advantage. MF says 50 to 90% of the size go, and gives no accuracy; it prunes at once. Weights that matter are told
+from others better while the rest make up for what is gone (the cubic schedule is that of Zhu and Gupta 2017). Rates and
+steps were chosen on seeds 10 to 12.
 
 Systems: magnitude-pruning
 """
@@ -20,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from descend.contracts import Schedule
 from descend.engine.minimise import minimise
 from descend.labs._digit_classes import Digits, measure_accuracy, read_digits
 from descend.labs._evidence import AtMost, NeedsMore
@@ -27,7 +31,7 @@ from descend.models.lenet import LeNet, LeNetConfig
 from descend.nn.pruning import choose_masks, prune
 from descend.optim.kept_zeros import KeepZeros
 from descend.optim.rules import AdamW
-from descend.optim.schedules import Cosine
+from descend.optim.schedules import Constant, Cosine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,14 +54,14 @@ RETUNED = (
     "refuted on seeds 0, 1 and 2. Fine-tuning now lasts as long as the training, for the dense network too."
 )
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95)
-TUNED = (0.5, 0.9, 0.95)
-KEY = 0.9
+TUNED = (0.9, 0.95)
+KEY, ROUNDS = 0.9, 10
 BATCH, LEAST, RATE = 64, 500, 2e-3
 BUDGET = 40.0
 PRICE = 17.5  # steps of the dense network that a second of one core buys, with all that follows them
 
 
-def fit(model: LeNet, given: Digits, steps: int, lr: float, seed: int) -> None:
+def fit(model: LeNet, given: Digits, steps: int, schedule: Schedule, seed: int) -> None:
     """Minimise the cross-entropy; what is 0 stays 0."""
     random = torch.Generator().manual_seed(seed)
 
@@ -65,7 +69,20 @@ def fit(model: LeNet, given: Digits, steps: int, lr: float, seed: int) -> None:
         rows = torch.randint(len(given.y), (BATCH,), generator=random)
         return F.cross_entropy(model(given.x[rows]), given.y[rows])
 
-    minimise(model.train(), loss, steps, KeepZeros(AdamW(lr, weight_decay=0.01)), Cosine(warmup=steps // 10, floor=0.0))
+    minimise(model.train(), loss, steps, KeepZeros(AdamW(RATE, weight_decay=0.01)), schedule)
+
+
+def decay(steps: int) -> Schedule:
+    return Cosine(warmup=steps // 10, floor=0.0)
+
+
+def train_on(model: LeNet, given: Digits, share: float, steps: int, seed: int) -> None:
+    """Rounds of pruning and training at an even rate, then as many steps at one that decays; 0: none is pruned."""
+    for i in range(1, ROUNDS + 1):
+        if share:
+            prune(model, choose_masks(model, share * (1 - (1 - i / ROUNDS) ** 3)))
+        fit(model, given, steps // ROUNDS, Constant(), ROUNDS * seed + i)
+    fit(model, given, steps, decay(steps), seed + 1)
 
 
 def measure(seed: int, budget: float) -> dict[str, Any]:
@@ -76,16 +93,17 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
     given, held = read_digits(32)
     torch.manual_seed(seed)
     model = LeNet(LeNetConfig())
-    fit(model, given, steps, RATE, seed)
+    fit(model, given, steps, decay(steps), seed)
     further = copy.deepcopy(model)
-    fit(further, given, steps, RATE, seed + 1)
+    train_on(further, given, 0.0, steps, seed)
     zeros, pruned, tuned = [], [], []
     for share in SHARES:
         small = copy.deepcopy(model)
         zeros.append(prune(small, choose_masks(small, share)))
         pruned.append(measure_accuracy(small, held))
+        small = copy.deepcopy(model)
         if share in TUNED:
-            fit(small, given, steps, RATE, seed + 1)
+            train_on(small, given, share, steps, seed)
         tuned.append(measure_accuracy(small, held) if share in TUNED else None)
     return {
         "sparsity": list(SHARES),
