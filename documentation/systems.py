@@ -14,8 +14,9 @@ from descend.catalog.systems import System, families
 from documentation.packages import escape
 
 OVERVIEW = """What five books describe, each with its equation, its code, the books' worked examples computed again
-while this site was built, and the tests that prove it. The search above finds them by name; `descend find WORDS` does in the
-shell. *Whole*: everything that the list asks for is proven; *core*: the numbers agree, and something is still open."""
+while this site was built, and the tests that prove it. The search above finds them by name; `descend find WORDS` does
+in the shell. *Whole*: everything that the list asks for is proven; *core*: the numbers agree, and something is still
+open."""
 TITLES = {
     "perceptron-mlp": "Perceptron and MLP",
     "preprocessing-tuning": "Preprocessing and tuning",
