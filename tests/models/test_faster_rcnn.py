@@ -264,7 +264,7 @@ def test_both_stages_learn_a_few_scenes() -> None:
     model = FasterRCNN(LEARN)
     x, truth = make_rectangles(8)
     before = recall(model, x, truth)
-    losses = train(model, 100)
+    losses = train(model, 220)
     assert np.mean(losses[-10:]) < 0.25 * np.mean(losses[:4])
     with torch.no_grad():
         found = model.eval().decode(model(x))

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from descend.ops.boxes import area
-from descend.ops.detection.roi import roi_align, roi_pool
+from descend.ops.detection.roi import roi_align_levels, roi_pool
 
 CANONICAL = 224.0
 """Side of a region that level 4 reads."""
@@ -75,14 +75,9 @@ class AlignedRegions(nn.Module):
 
     def forward(self, maps: Sequence[Tensor], boxes: Tensor, owner: Tensor) -> Tensor:
         level = find_level(boxes, self.finest, self.finest + len(maps) - 1, self.canonical) - self.finest
-        found = maps[0].new_zeros(len(boxes), maps[0].shape[1], self.grid, self.grid)
+        scales = [2.0 ** -(self.finest + i) for i in range(len(maps))]
         least = 0.0 if self.shift else 1.0
-        for i, x in enumerate(maps):
-            of = (level == i).nonzero()[:, 0]
-            scale = 2.0 ** -(self.finest + i)
-            grids = roi_align(x, boxes[of], owner[of], self.grid, scale, self.samples, self.shift, least)
-            found = found.index_copy(0, of, grids)
-        return found
+        return roi_align_levels(maps, boxes, owner, level, self.grid, scales, self.samples, self.shift, least)
 
 
 def find_level(boxes: Tensor, finest: int, coarsest: int, canonical: float = CANONICAL) -> Tensor:

@@ -16,6 +16,8 @@ Systems: fast-r-cnn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -74,39 +76,55 @@ def roi_align(
     """The mean of samples × samples points in each of size × size bins: maps (b, c, h, w), boxes (r, 4) of images
     owner (r) -> (r, c, size, size). A point more than a cell outside the map counts as 0. Boxes have at least `least`
     cells a side."""
-    check_regions(maps, boxes, owner)
-    b, c, h, w = maps.shape
-    place, most = number_within(owner, b)
-    grid = boxes.new_zeros(b, most, size * samples, size * samples, 2)
-    inside = boxes.new_zeros(b, most, size * samples, size * samples)
-    x, in_x = place_points(boxes[:, 0::2] * scale - shift, size * samples, w, least)
-    y, in_y = place_points(boxes[:, 1::2] * scale - shift, size * samples, h, least)
-    grid[owner, place] = torch.stack(torch.broadcast_tensors(x[:, None, :], y[:, :, None]), dim=-1)
-    inside[owner, place] = in_y[:, :, None] * in_x[:, None, :]
-    points = F.grid_sample(maps, grid.flatten(1, 2).to(maps.dtype), padding_mode="border", align_corners=False)
-    points = points * inside.flatten(1, 2)[:, None].to(maps.dtype)
-    bins = F.avg_pool2d(points, samples).view(b, c, most, size, size)
-    return bins.transpose(1, 2)[owner, place]
+    level = torch.zeros_like(owner)
+    return roi_align_levels([maps], boxes, owner, level, size, [scale], samples, shift, least)
 
 
-def place_points(ends: Tensor, count: int, cells: int, least: float) -> tuple[Tensor, Tensor]:
-    """Points along one side of regions (r, 2) in cells: as −1..1 from the outer edge of the first cell to that of the
-    last (r, count), and 1 where a point is no more than a cell outside."""
+def roi_align_levels(
+    maps: Sequence[Tensor],
+    boxes: Tensor,
+    owner: Tensor,
+    level: Tensor,
+    size: int,
+    scales: Sequence[float],
+    samples: int = 2,
+    shift: float = 0.5,
+    least: float = 0.0,
+) -> Tensor:
+    """The same with several maps (b, c, h_i, w_i) of scales[i], each region read from the one of its level (r): all
+    cells are the rows of one table, and a bin is a weighted sum of 4 samples² of them."""
+    check_regions(maps[0], boxes, owner)
+    b, c = maps[0].shape[:2]
+    sides = torch.tensor([x.shape[2:] for x in maps], device=boxes.device)
+    cells = sides.prod(dim=1)
+    h, w = sides[level].unbind(1)
+    first = (b * (cells.cumsum(0) - cells))[level] + owner * cells[level]
+    ends = boxes * boxes.new_tensor(scales)[level, None] - shift
+    y, by_y = place_points(ends[:, 1::2], size * samples, h, least)
+    x, by_x = place_points(ends[:, 0::2], size * samples, w, least)
+    rows = (first[:, None] + y * w[:, None]).view(-1, size, 1, 2 * samples, 1)
+    place = rows + x.view(-1, 1, size, 1, 2 * samples)
+    weight = by_y.view(-1, size, 1, 2 * samples, 1) * by_x.view(-1, 1, size, 1, 2 * samples) / samples**2
+    table = torch.cat([x.permute(0, 2, 3, 1).reshape(-1, c) for x in maps]).to(weight)
+    bins = F.embedding_bag(
+        place.flatten(3).flatten(0, 2), table, per_sample_weights=weight.flatten(3).flatten(0, 2), mode="sum"
+    )
+    return bins.view(len(boxes), size, size, c).permute(0, 3, 1, 2).to(maps[0])
+
+
+def place_points(ends: Tensor, count: int, cells: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """Points along one side of regions (r, 2), in cells, of maps with cells (r): the two cells around each point, and
+    how much of each it reads (r, 2 count). It reads nothing more than a cell outside."""
     low, length = ends[:, :1], (ends[:, 1:] - ends[:, :1]).clamp_min(least)
     at = low + (torch.arange(count, device=ends.device, dtype=ends.dtype) + 0.5) * length / count
-    inside = (at >= -1) & (at <= cells)
-    return (2 * at.clamp(0, cells - 1) + 1) / cells - 1, inside.to(ends.dtype)
-
-
-def number_within(owner: Tensor, images: int) -> tuple[Tensor, int]:
-    """The place of each region among those of its image (r), in order, and the largest number of an image, at least
-    1."""
-    order = owner.argsort(stable=True)
-    counts = torch.bincount(owner, minlength=images)
-    first = counts.cumsum(0) - counts
-    place = torch.empty_like(owner)
-    place[order] = torch.arange(len(owner), device=owner.device) - first[owner[order]]
-    return place, max(1, int(counts.max()))
+    last = (cells - 1)[:, None]
+    inside = (at >= -1) & (at <= cells[:, None])
+    at = at.clamp_min(0).minimum(last.to(at))
+    before = at.detach().floor()
+    share = at - before
+    place = torch.stack([before.long(), (before.long() + 1).minimum(last)], dim=-1)
+    weight = torch.stack([1 - share, share], dim=-1) * inside[..., None]
+    return place.flatten(1), weight.flatten(1)
 
 
 def check_regions(maps: Tensor, boxes: Tensor, owner: Tensor) -> None:

@@ -5,6 +5,7 @@
 
 A key depends on its image's own u and its place alone, so that splitting a batch, or resuming, chooses the same. The
 hash is a multiplication and xor-shift mixer of 32 bits (Mueller's constants); neighbouring places have unrelated keys.
+It is a permutation, so no two places of an image have the same key, and there are no ties.
 
 Systems: region-proposal-network
 """
@@ -19,10 +20,10 @@ MIX = 0x45D9F3B
 
 
 def draw_keys(u: Tensor, count: int) -> Tensor:
-    """`count` numbers in 0..1 from each u (b) in 0..1 -> (b, count)"""
+    """`count` numbers in 0..1 from each u (b) in 0..1 -> (b, count), no two of a row equal."""
     seed = (u.double() * WORD).long()[:, None]
     x = mix(seed + 0x9E3779B9) + torch.arange(count, device=u.device)
-    return mix(mix(x & WORD)).double().div(WORD + 1).float()
+    return mix(mix(x & WORD)).double() / (WORD + 1)
 
 
 def mix(x: Tensor) -> Tensor:
@@ -34,8 +35,10 @@ def mix(x: Tensor) -> Tensor:
 
 def choose(may: Tensor, keys: Tensor, most: Tensor | int) -> Tensor:
     """Of those that `may` (b, n) be, the `most` (b, 1) with the smallest keys (b, n), as a mask (b, n)."""
-    rank = torch.where(may, keys, 2.0).argsort(dim=1, stable=True).argsort(dim=1, stable=True)
-    return may & (rank < most)
+    count = min(int(torch.as_tensor(most).max()), may.shape[1])
+    place = torch.where(may, keys, 2.0).topk(count, dim=1, largest=False).indices
+    among = (torch.arange(count, device=may.device) < most).expand_as(place)
+    return may & torch.zeros_like(may).scatter(1, place, among)
 
 
 def choose_balanced(
