@@ -99,10 +99,11 @@ def best_of(scores: Tensor, count: int) -> Tensor:
 
 def pad_regions(boxes: Tensor, scores: Tensor, owner: Tensor, images: int, most: int) -> Proposals:
     """Regions (r, 4) that are sorted by score, of images owner (r) -> at most `most` of each image, padded."""
-    same = F.one_hot(owner, images)
-    rank = same.cumsum(dim=0).gather(1, owner[:, None])[:, 0] - 1
+    order, counts = owner.argsort(stable=True), owner.bincount(minlength=images)
+    place = torch.arange(len(owner), device=owner.device)
+    rank = torch.empty_like(owner).scatter(0, order, place - (counts.cumsum(0) - counts)[owner[order]])
     chosen = rank < most
-    longest = max(1, min(most, int(same.sum(dim=0).max())))
+    longest = max(1, min(most, int(counts.max())))
     at = (owner[chosen], rank[chosen])
     found = Proposals(
         boxes.new_zeros(images, longest, 4),
