@@ -23,7 +23,8 @@ STYLE = """
   .math { padding: 12px 18px; margin: 0 0 10px; border-left: 3px solid var(--c0); border-radius: 0 8px 8px 0;
     background: var(--page); font: 13.5px/1.7 var(--mono); white-space: pre; overflow-x: auto; }
   .math span { display: inline-block; } .math span + span:last-child { padding-right: 18px; }
-  math { font-size: 1.17em; } mi.slanted { font-style: italic; }
+  math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", math, serif;
+    font-size: 1.2em; } mi.slanted { font-style: italic; }
   .card > p { max-width: 52rem; margin: 10px 0; } .at { color: var(--c0); font-size: 13px; font-weight: 500; }
   .highlight pre { border: 1px solid var(--line); background: none; white-space: pre; overflow-x: auto;
     max-height: none; line-height: 1.5; }

@@ -51,7 +51,7 @@ def typeset_line(line: str, sums: bool) -> Html:
     cells = [html('<span style="min-width: {}ch"></span>', found[0][0])] if found[0][0] else []
     for (at, text), end in zip(found, ends, strict=True):
         width = html(' style="min-width: {}ch"', end - at) if end else Html()
-        cells.append(html("<span{}>{}</span>", width, typeset(text, sums) or text))
+        cells.append(html("<span{}>{}</span>", width, typeset(text, sums) or text.replace("`", "")))
     return html("<div>{}</div>", cells)
 
 
