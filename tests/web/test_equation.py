@@ -98,7 +98,8 @@ def test_a_matrix_is_not_a_sum(text: str) -> None:
 )
 def test_what_is_not_certain_stays_text(text: str) -> None:
     assert typeset(text) is None
-    assert f"<span>{text}</span>" in unescape(typeset_block(text))
+    said = text.replace("`", "")  # all of it is set as code is
+    assert f"<span>{said}</span>" in unescape(typeset_block(text))
 
 
 def test_columns_begin_where_they_did() -> None:
