@@ -43,8 +43,8 @@ PREDICTIONS = (
 )
 PRINTED_PREDICTIONS = (AtMost("sigmoid_huge", 0.0, "DLN: exploding gradients are not an issue with sigmoids."),)
 SCOPE = "Fresh weights, width 64, to depth 32. What training does with them afterwards is not measured."
-BUDGET = 10.0
-PRICE, LEAST = 2, 5  # nets of each kind and depth that a second of one core buys
+BUDGET = 2.5
+PRICE, LEAST = 8, 5  # nets of each kind and depth that a second of one core buys
 WIDTH, BATCH, DEPTHS = 64, 64, (4, 8, 16, 24, 32)
 
 

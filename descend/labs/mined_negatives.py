@@ -65,8 +65,8 @@ MINERS: dict[str, Miner] = {
 }
 CONFIG = ContrastiveEncoderConfig(image=(1, 8, 8), width=8, hidden=64, outputs=32)
 MARGIN, BATCH = 0.5, 64
-BUDGET = 12.0
-PRICE = 8  # steps, of each of the four, that a second of one core buys
+BUDGET = 4.0
+PRICE = 24  # steps, of each of the four, that a second of one core buys
 LEAST = 80  # steps below which nothing is said
 
 

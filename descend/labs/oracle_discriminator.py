@@ -49,8 +49,8 @@ PREDICTIONS = (
 SCOPE = "Two Gaussians of a line, a discriminator of two hidden layers of 32."
 MEANS = (4.0, 3.0, 2.0, 1.0, 0.5, 0.0)
 BATCH, JUDGED = 256, 20_000
-BUDGET = 12.0
-PRICE = 40  # training steps at each distance that a second of one core buys
+BUDGET = 3.0
+PRICE = 160  # training steps at each distance that a second of one core buys
 ENOUGH = 300  # steps below which nothing is said
 
 

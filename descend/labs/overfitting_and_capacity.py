@@ -7,7 +7,8 @@
                  weights, noise on the activities, and the average of eight nets from different starts
 
 Effects compare validation errors less σ², which nobody can predict. Many datasets are trained side by side. Without
-remedy: the mean of those eight nets. Strengths of the remedies were chosen on other seeds than are recorded.
+remedy: the mean of those eight nets; with noise on the weights, of two. Strengths of the remedies were chosen on other
+seeds than are recorded.
 
 Systems: overfitting-and-capacity
 """
@@ -15,6 +16,7 @@ Systems: overfitting-and-capacity
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -58,14 +60,16 @@ RETUNED = (
     " and 0.89, and the right of the U at 1.89, 1.62 and 1.18: of 30 data sets a few with wide gaps between their x"
     " decided. Then (seeds 10 to 13) each nth of the interval was given an x, 150 data sets were drawn, units start"
     " three times steeper, so that a net from another start fits the noise otherwise, the average is of eight nets,"
-    " whose own mean is the error without remedy, and the deviations of noise are 0.1. The thresholds stayed."
+    " whose own mean is the error without remedy, and the deviations of noise are 0.1. Noise on the weights was then at"
+    " 0.904, 0.895 and 0.819, all else held. Its deviation is now 0.15, the best of five on seeds 10 to 12, and the"
+    " mean of two such nets is taken. The thresholds stayed."
 )
 BUDGET = 30.0
 PRICE, LEAST = 5, 8  # datasets that a second of one core buys
 CAPACITIES, DATA, UNITS, EXAMPLES = (1, 2, 4, 8, 16, 48), (10, 30, 90, 270), 32, 16
 MOST = 50  # with more examples than these, fewer datasets are drawn
-NOISE, STEPS, RATE, GAIN, STEEP, TESTS, EVERY, NETS = 0.4, 1200, 0.03, 5.0, 3.0, 200, 40, 8
-L2, L1, WEIGHT_NOISE, ACTIVITY_NOISE = 0.003, 0.001, 0.1, 0.1
+NOISE, STEPS, RATE, GAIN, STEEP, TESTS, EVERY, NETS, SHAKEN = 0.4, 1200, 0.03, 5.0, 3.0, 200, 40, 8, 2
+L2, L1, WEIGHT_NOISE, ACTIVITY_NOISE = 0.003, 0.001, 0.15, 0.1
 
 
 class Data(NamedTuple):
@@ -136,15 +140,15 @@ def measure(seed: int, budget: float) -> dict[str, Any]:
 
 def measure_remedies(sets: int, data: Data, random: torch.Generator) -> dict[str, float]:
     """The validation error with each remedy."""
-    l2, l1, noisy, active = (build(sets, UNITS, random) for _ in range(4))
+    l2, l1, active = (build(sets, UNITS, random) for _ in range(3))
     shaken = GaussianNoise(ACTIVITY_NOISE)
     active.activation = lambda z: shaken(torch.tanh(z))
     active.add_module("noise", shaken)
     train(l2, data, lambda: L2 * sum(w.square().sum() for w in l2.weights))
     train(l1, data, lambda: L1 * sum(w.abs().sum() for w in l1.weights))
-    train(NoisyWeights(noisy, WEIGHT_NOISE), data)
     train(active, data)
     nets = [train(build(sets, UNITS, random), data) for _ in range(NETS)]
+    noisy = [train(NoisyWeights(build(sets, UNITS, random), WEIGHT_NOISE), data) for _ in range(SHAKEN)]
     with torch.no_grad():
         said = torch.stack([net(data.x_new)[..., 0] for net in nets])
     return {
@@ -152,7 +156,7 @@ def measure_remedies(sets: int, data: Data, random: torch.Generator) -> dict[str
         "l2": test(l2, data)[1],
         "l1": test(l1, data)[1],
         "early_stopping": stop_early(build(sets, UNITS, random), data),
-        "noisy_weights": test(noisy, data)[1],
+        "noisy_weights": fmean(test(net, data)[1] for net in noisy),
         "noisy_activities": test(active, data)[1],
         "averaging": (said.mean(0) - data.y_new).square().mean().item(),
     }

@@ -10,9 +10,13 @@ text and each prompt has translations of its own, drawn at random, so that nothi
 training knows nothing of the corpus; of four prompts one has no context at all, and an answer that nobody can know.
 Then the whole glossary is changed, the index is brought up to date, and the same model is asked again, untrained.
 
-Sizes, rate and the form of the data were chosen on seed 10. From prompts alone the model learned within these seconds
-to say one of the translations that it read, and not yet which. And where the corpus's own entries were kept out of the
-training data, it learned just that: a translation that a word never had is never right, whatever is in the context.
+To find a translation by its word, a model has to know of each word what stood before it. With rotary positions a small
+one is slow to look one back; with a learned number for each distance it is there at once (`_relative_reader.py`).
+
+Sizes, rate and the form of the data were chosen on seeds 10 and 11. From prompts alone the model learned within these
+seconds to say one of the translations that it read, and not yet which. And where the corpus's own entries were kept out
+of the training data, it learned just that: a translation that a word never had is never right, whatever is in the
+context.
 
 Systems: rag
 """
@@ -32,10 +36,9 @@ from torch import Tensor
 from descend.inference.passage_index import PassageIndex, update_index
 from descend.labs._evidence import AtLeast, AtMost
 from descend.labs._panels import COLOURS, finish, make_panels
+from descend.labs._relative_reader import RelativeReader
 from descend.labs._train import train
 from descend.losses.language import causal_lm_loss
-from descend.models.llama import Llama, LlamaConfig
-from descend.sampling.generate import generate
 from descend.text.prompts import ground_prompt
 from descend.text.tokenizer import Tokenizer
 
@@ -58,13 +61,20 @@ PREDICTIONS = (
     AtMost("old answers", 0.1, "After the change: answers that are still those of the old documents."),
 )
 CONTROLS = (AtLeast("recall", 1.0, "Whether the right passage is always among the two that are found."),)
-SCOPE = "A glossary of 16 words, entries of two words, 2 passages, a LLaMA of 2 blocks and width 64."
+SCOPE = "A glossary of 16 words, entries of two words, 2 passages, a transformer of 2 blocks and width 64."
+RETUNED = (
+    "First measured with a LLaMA of the same size, trained for 1,104 steps. It answered everything on seeds 0 and 1,"
+    " and on seed 2 10 of 16 before and 6 of 16 after the change: it had learned to say one of the two translations"
+    " that it read, and was only beginning to learn which. It was so on seeds 10 and 11, too, with first weights of"
+    " 1/√width. Now the model has learned numbers for distances instead of rotary positions. Data, questions and"
+    " thresholds are the same."
+)
 SOURCE = tuple(map("".join, product("bdfg", "aeio")))
 TARGET = tuple(map("".join, product("lmnp", "aeio")))
 WORDS = ("question", ":", "translate", "context", "chunk", "1", "2", "answer")
-TOP, BATCH, RATE = 2, 64, 6e-3
-BUDGET = 24.0
-PRICE = 46  # steps that a second of one core buys
+TOP, BATCH, RATE = 2, 64, 4e-3
+BUDGET = 10.0
+PRICE = 90  # steps that a second of one core buys
 LEAST = 600  # steps below which nothing is said
 CLOSED = 4  # of so many prompts one without context
 FEW, ENTRIES_OF_TEXT = 4, 12  # words of a text, and how many entries it has
@@ -124,10 +134,10 @@ def draw_other(word: str, chance: torch.Generator) -> str:
     return others[int(torch.randint(len(others), (1,), generator=chance))]
 
 
-def make_model(tokenizer: Tokenizer, steps: int, seed: int) -> Llama:
+def make_model(tokenizer: Tokenizer, steps: int, seed: int) -> RelativeReader:
     """A model that reads the context for its answer."""
     torch.manual_seed(seed)
-    model = Llama(LlamaConfig(tokenizer.vocab, 48, 64, 2, 1, 1, 128))
+    model = RelativeReader(tokenizer.vocab, 64, 2, 2, 4)
     draws, step = Draws(tokenizer, seed), iter(range(steps))
 
     def loss() -> Tensor:
@@ -147,9 +157,10 @@ def encode_one(tokenizer: Tokenizer, words: Sequence[str]) -> Tensor:
     return torch.tensor(tokenizer.encode_many(words))[:, 0]
 
 
-def say(model: Llama, tokenizer: Tokenizer, prompts: Sequence[str]) -> list[str]:
-    """What the model writes after each prompt: two words."""
-    return [tokenizer.decode(ids) for ids in generate(model.decoder(), tokenizer.encode_many(prompts), 2)]
+def say(model: RelativeReader, tokenizer: Tokenizer, prompts: Sequence[str]) -> list[str]:
+    """What the model writes after each prompt, all of one length: two words."""
+    written = model.write(torch.tensor(tokenizer.encode_many(prompts)), 2)
+    return [tokenizer.decode(ids) for ids in written.tolist()]
 
 
 def retrieve(place: Path, corpus: dict[str, str]) -> list[list[str]]:

@@ -42,8 +42,8 @@ PREDICTIONS = (
 )
 CONTROLS = (AtMost("what 8 bits cost", 0.01, "rounding itself is right: at 8 bits it costs at most 1 digit in 100"),)
 SCOPE = "one small CNN on 8×8 digits; rows share a step; activations are not rounded"
-BUDGET = 20.0
-PRICE = 40  # steps of the first training that a second of one core buys, with all that follows
+BUDGET = 5.0
+PRICE = 160  # steps of the first training that a second of one core buys, with all that follows
 LEAST = 400
 RATE = 4e-3
 

@@ -51,8 +51,8 @@ PREDICTIONS = (
 SCOPE = "Films of a bright spot, 24 frames of 16×16, embeddings on a sphere of three dimensions."
 FRAMES, SIDE, WINDOW, MARGIN, BATCH = 24, 16, 8, 0.0, 64
 CONFIG = ContrastiveEncoderConfig(image=(1, SIDE, SIDE), width=8, hidden=32, outputs=3)
-BUDGET = 12.0
-PRICE = 20  # steps that a second of one core buys
+BUDGET = 5.0
+PRICE = 48  # steps that a second of one core buys
 LEAST = 100  # steps below which nothing is said
 
 

@@ -37,8 +37,8 @@ PREDICTIONS = (
     AtLeast("loss of equal shares over the foretold", 1.0, "the foretold mix is no worse than half and half"),
 )
 SCOPE = "two separate learners and not one model of both; 1,000 to 80,000 tokens"
-BUDGET = 8.0
-PRICE = 1.5  # draws of the data that a second buys
+BUDGET = 1.0
+PRICE = 12  # draws of the data that a second buys
 TOKENS, TOTAL, IMAGE = (1000, 2000, 4000, 8000, 16000, 32000, 64000), 30000, 64
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 WEIGHTS = {"text": 1.0, "images": 1.0}
