@@ -32,6 +32,7 @@ from descend.kinds.latent_diffusion import (
     check_stages,
 )
 from descend.kinds.origin import find_listed
+from descend.kinds.prompt_judge import ask_pairs, judge_prompts
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch
 from descend.models import load
 from descend.models.clip_text_model import ClipTextModel
@@ -79,7 +80,8 @@ class DiffuseCaptions(Recipe):
                 return pipeline.text_encoder(tokens).hidden
 
         learned: list[nn.Module] = [pipeline.unet] if encoder is not None else [pipeline.unet, pipeline.text_encoder]
-        task = shared.task(stages, condition, learned)
+        asks = None if self.data.path else lambda asked: judge_prompts(pipeline, asked, self.data.size)
+        task = shared.task(stages, condition, learned, asks)
         valid = ImagesInOrder(self.examples(parts.valid, tokenizer), loop.batch)
         return Parts(
             task=task,
@@ -148,12 +150,15 @@ class DiffuseCaptions(Recipe):
         return super().files() | find_listed(self.data.path)
 
     def test(self) -> Iterable[Batch]:
-        """The test pairs; for generated scenes, colours and shapes that never met in training."""
+        """The test pairs; for generated scenes, colours and shapes that never met in training, and prompts to judge."""
         parts = self.data.read()
         tokenizer, encoder = self.find_text(parts.train.captions)
         pipeline = self.make_pipeline(tokenizer, encoder)
         shared = Latents(self, pipeline, pipeline.vae, pipeline.image)
-        return BesideOnce(ImagesInOrder(self.examples(parts.test, tokenizer), self.loop.batch), shared.draw(), TEST)
+        examples = self.examples(parts.test, tokenizer)
+        if not self.data.path:
+            examples.beside["asked"] = ask_pairs(len(parts.test))
+        return BesideOnce(ImagesInOrder(examples, self.loop.batch), shared.draw(), TEST)
 
     def exhibits(self, pipeline: StableDiffusionPipeline, captions: list[str]) -> list[Exhibit]:
         """Samples of some captions."""

@@ -183,6 +183,7 @@ class Latents:
         stages: list[tuple[DiffusionStage, Examples]],
         condition: Callable[[Batch], Tensor | None],
         learned: list[nn.Module],
+        judge_asked: Callable[[Tensor], dict[str, float]] | None = None,
     ) -> LatentDiffusion:
         """`learned`: what learns in the stages of the denoiser."""
         parts = self.autoencoder
@@ -197,7 +198,7 @@ class Latents:
 
         listed = [latent_diffusion.Stage(s.learns, s.predicts, load_images(s, e)) for s, e in stages]
         noise = self.pipeline.plan.noise
-        return LatentDiffusion(self.pipeline, learners, listed, noise, self.autoencode, condition)
+        return LatentDiffusion(self.pipeline, learners, listed, noise, self.autoencode, condition, judge_asked)
 
     def autoencode(self, x: Tensor, noise: Tensor) -> Loss:
         """The squared error of a pixel, and the autoencoder's own terms."""

@@ -22,6 +22,7 @@ from descend.files import write_json
 from descend.kinds.captioned import CaptionedInOrder, CaptionedStream, Texts
 from descend.kinds.generate_images import GenerateImages, Learner
 from descend.kinds.origin import find_listed
+from descend.kinds.prompt_judge import ask_pairs, judge_prompts
 from descend.kinds.recipe import Recipe, describe_batch, fit_batch, micro_batch
 from descend.models.dalle import DallE, DalleConfig
 from descend.optim.rules import AdamW
@@ -89,8 +90,9 @@ class TextToImageTokens(Recipe):
         model.read_prompts = lambda prompts: texts(list(prompts))
         place_entries(model, pixels(parts.train.x[:PLACED]))
         arrays = texts.arrays(parts.train)
+        asks = None if self.data.path else lambda asked: judge_prompts(model, asked, self.data.size)
         return Parts(
-            task=VisualTokens(model, self.commitment, self.text),
+            task=VisualTokens(model, self.commitment, self.text, asks),
             model=model,
             stream=CaptionedStream(Shuffled(arrays, micro_batch(loop, batch), loop.seed, *process())),
             valid=CaptionedInOrder(texts.arrays(parts.valid), loop.batch),
@@ -136,10 +138,13 @@ class TextToImageTokens(Recipe):
         return super().files() | find_listed(self.data.path)
 
     def test(self) -> Iterable[Batch]:
-        """The test pairs; for generated scenes, colours and shapes that never met in training."""
+        """The test pairs; for generated scenes, colours and shapes that never met in training, and prompts to judge."""
         parts = self.data.read()
         texts = Texts(self.data.learn_tokenizer(parts.train.captions), self.data.longest)
-        return CaptionedInOrder(texts.arrays(parts.test), self.loop.batch)
+        arrays = texts.arrays(parts.test)
+        if not self.data.path:
+            arrays["asked"] = ask_pairs(len(parts.test))
+        return CaptionedInOrder(arrays, self.loop.batch)
 
 
 @torch.no_grad()

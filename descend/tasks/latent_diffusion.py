@@ -63,6 +63,7 @@ class Stage(NamedTuple):
 class LatentDiffusion(Task):
     """Players are parts of one model; each stage has one of them."""
 
+    evidence = ("asked",)
     cached: Tensor
     scale: Tensor
     learners: dict[str, nn.Module]
@@ -75,14 +76,17 @@ class LatentDiffusion(Task):
         noise: NoiseSchedule,
         autoencode: Callable[[Tensor, Tensor], Loss],
         condition: Callable[[Batch], Tensor | None],
+        judge_asked: Callable[[Tensor], dict[str, float]] | None = None,
     ):
-        """`autoencode(x, noise)`: loss of the autoencoder's stages; `condition(batch)`: what the denoiser is told."""
+        """`autoencode(x, noise)`: loss of the autoencoder's stages; `condition(batch)`: what the denoiser is told;
+        `judge_asked(asked)`: scores of images of what a set of examples asks for."""
         super().__init__()
         assert isinstance(model, nn.Module)
         self.model: Any = model
         self.players = tuple(dict.fromkeys(stage.player for stage in stages))
         object.__setattr__(self, "learners", learners)  # parts of the model: not to be saved twice
         self.stages, self.noise, self.autoencode, self.condition = list(stages), noise, autoencode, condition
+        self.judge_asked = judge_asked
         self.register_buffer("scale", torch.zeros((), dtype=torch.float64))
         self.register_buffer("cached", torch.full((3,), -1))  # the stage of the codes, and the checksum of their images
         self.codes: Tensor | None = None
@@ -171,4 +175,9 @@ class LatentDiffusion(Task):
         """Of whole images: the error of the autoencoder, and the loss of the denoiser on its codes."""
         z = self.model.to_latent(batch["x"])
         error = (self.model.from_latent(z).to(z.dtype) - batch["x"]).square().flatten(1).mean(1)
-        return {"loss": self.denoise(batch, z), "reconstruction": error}
+        found = {"loss": self.denoise(batch, z), "reconstruction": error}
+        return {**found, "asked": batch["asked"]} if "asked" in batch else found
+
+    def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
+        """With the scores of images that are made for what is asked, where a set asks."""
+        return {**means, **(self.judge_asked(evidence["asked"]) if self.judge_asked and "asked" in evidence else {})}

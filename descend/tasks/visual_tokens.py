@@ -12,7 +12,7 @@ Systems: vq-vae, dall-e-1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -59,12 +59,19 @@ class Quantize(Task):
 class VisualTokens(Task):
     """A VQ-VAE and a transformer over captions and its tokens."""
 
-    evidence = ("tokens",)
+    evidence = ("tokens", "asked")
 
-    def __init__(self, model: nn.Module, beta: float = 0.25, text: float = TEXT):
+    def __init__(
+        self,
+        model: nn.Module,
+        beta: float = 0.25,
+        text: float = TEXT,
+        judge_asked: Callable[[Tensor], dict[str, float]] | None = None,
+    ):
+        """`judge_asked(asked)`: scores of images of what a set of examples asks for."""
         super().__init__()
         self.model: Any = model
-        self.beta, self.text = beta, text
+        self.beta, self.text, self.judge_asked = beta, text, judge_asked
 
     def moves(self, batch: Batch) -> Iterator[Move]:
         yield Move("model", lambda: self.loss(batch))
@@ -101,12 +108,15 @@ class VisualTokens(Task):
         share = 1 - self.text if text is not None else 1.0
         loss = sum_terms(terms) + share * image + (0.0 if text is None else self.text * text)
         tokens = self.model.codes.quantizer.tokens(code).flatten(1)
-        more = {} if text is None else {"text_loss": text}
+        more = {name: batch[name] for name in ("asked",) if name in batch}
+        if text is not None:
+            more["text_loss"] = text
         return {"loss": loss, **found, **more, "tokens": tokens}
 
     def judge(self, means: dict[str, float], evidence: dict[str, Any]) -> dict[str, float]:
-        """With the number of codebook entries in use (perplexity)."""
-        return {**means, "codes_in_use": float(usage(evidence["tokens"], self.model.config.codes.vocab))}
+        """With the codebook entries in use (perplexity), and scores of images for what is asked, where a set asks."""
+        found = {**means, "codes_in_use": float(usage(evidence["tokens"], self.model.config.codes.vocab))}
+        return {**found, **(self.judge_asked(evidence["asked"]) if self.judge_asked and "asked" in evidence else {})}
 
 
 def quantization_terms(
