@@ -95,6 +95,10 @@ RECORDED = [
     pytest.param("rounded-language", marks=pytest.mark.system("post-training-quantization", "perplexity")),
     pytest.param("rounded-training", marks=pytest.mark.system("quantization-aware-training", "better-than-rounding")),
     pytest.param("taught-students", marks=pytest.mark.system("knowledge-distillation", "above-its-twin")),
+    pytest.param("pruned-lenet", marks=pytest.mark.system("magnitude-pruning", "lenet")),
+    pytest.param("query-peaks", marks=pytest.mark.system("attention-maps-analysis", "peaks")),
+    pytest.param("taught-vit", marks=pytest.mark.system("deit", "small-data")),
+    pytest.param("beit-few-labels", marks=pytest.mark.system("beit", "above-scratch")),
     pytest.param("tiled-attention", marks=pytest.mark.system("flash-attention", "measured")),
 ]
 
