@@ -25,7 +25,7 @@ from descend.files import field, field_or, read_json, write_json
 from descend.weights.files import open_tensors
 from descend.weights.folder import ADAPTER
 from descend.weights.pretrained import Pretrained, layout_of, rules_of
-from descend.weights.rules import Rule, find, find_own, rename, transpose
+from descend.weights.rules import Lookup, Rule, find, rename, transpose
 from descend.weights.tensor_file import write_tensors
 
 CONFIG, TENSORS = ADAPTER, "adapter_model.safetensors"
@@ -74,10 +74,11 @@ def write_adapter(
 def lora_to_peft(base: Pretrained, lora: LoraTensors) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Settings and tensors as PEFT has them."""
     rules, flips = rules_of(base), False
+    table = Lookup(rules, "ours")
     tensors: dict[str, Tensor] = {}
     names: dict[str, str] = {}
     for place, (a, b) in lora.updates.items():
-        rule, theirs = find_own(f"{place}.weight", rules)
+        rule, theirs = table.find_own(f"{place}.weight")
         check_whole(rule, place, theirs)
         names[place] = theirs.removesuffix(".weight")
         flips = flips or is_transposed(rule)
@@ -169,7 +170,8 @@ def is_transposed(rule: Rule) -> bool:
 
 def module_names(base: Pretrained, rules: Sequence[Rule]) -> list[str]:
     """What the file calls the modules with a matrix."""
-    found = (find(name, rules, "ours") for name in base.state_dict() if name.endswith(".weight"))
+    table = Lookup(rules, "ours")
+    found = (table.find(name) for name in base.state_dict() if name.endswith(".weight"))
     return [theirs[1].removesuffix(".weight") for theirs in found if theirs]
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from descend.errors import Mistake, nearest
 from descend.weights.files import TensorFile
-from descend.weights.rules import Rule, count_pieces, find, place
+from descend.weights.rules import Lookup, Rule, place
 
 COUNT = "num_batches_tracked"
 
@@ -67,14 +67,14 @@ def plan_copies(
     model: str, state: Mapping[str, Tensor], rules: Sequence[Rule], files: Sequence[TensorFile], prefix: str
 ) -> Plan:
     """Where each key of the files goes."""
-    plan = Plan({}, [])
+    plan, table = Plan({}, []), Lookup(rules, "theirs")
     parts = {name.partition(".")[0] for name in state}
     for file, key in ((holder, key) for holder in files for key in holder.shapes):
-        full = key if find(key, rules, "theirs") else prefix + key
-        matches = [found for rule in rules if (found := find(full, [rule], "theirs"))]
+        full = key if table.find(key) else prefix + key
+        matches = table.list_all(full)
         found = next((found for found in matches if found[1] in state), next(iter(matches), None))
         if found is None:
-            known = [found[1] for name in state if (found := find(name, rules, "ours"))]
+            known = [found[1] for found in map(Lookup(rules, "ours").find, state) if found]
             raise Mistake(f"{file.path}: unknown key {key!r} for {model}.{nearest(key, known)}")
         rule, ours = found
         if rule.same_as and (not rule.ours or ours not in state):
@@ -105,18 +105,20 @@ def _fits(found: str, expected: torch.dtype) -> bool:
 
 def take_left_out(plan: Plan, state: Mapping[str, Tensor], rules: Sequence[Rule]) -> None:
     """A matrix that files leave out when it equals another one is a copy of that."""
+    table = Lookup(rules, "theirs")
     for rule in rules:
-        twin = find(rule.same_as, rules, "theirs") if rule.left_out else None
+        twin = table.find(rule.same_as) if rule.left_out else None
         if twin and rule.ours in state and (rule.ours, 0) not in plan.copies and (twin[1], 0) in plan.copies:
             plan.copies[rule.ours, 0] = plan.copies[twin[1], 0]._replace(to=state[rule.ours])
 
 
 def check_missing(plan: Plan, state: Mapping[str, Tensor], rules: Sequence[Rule], files: Sequence[TensorFile]) -> None:
     """Every tensor of the model has got all its pieces; files older than batch norm's count need not have that."""
-    waiting = Counter({name: count_pieces(name, tensor, rules) for name, tensor in state.items()})
+    table = Lookup(rules, "ours")
+    waiting = Counter({name: len(t) if table.find_own(name)[0].stacked else 1 for name, t in state.items()})
     waiting.subtract(name for name, _ in plan.copies)
     names = [name for name, count in waiting.items() if count > 0 and not name.endswith(COUNT)]
-    missing = sorted(found[1] for name in names if (found := find(name, rules, "ours")))
+    missing = sorted(table.find_own(name)[1] for name in names)
     if missing:
         path = files[0].path if len(files) == 1 else files[0].path.parent
         raise Mistake(f"{path}: missing key {missing[0]!r}" + (f" and {len(missing) - 1} more" if missing[1:] else ""))

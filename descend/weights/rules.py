@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from torch import Tensor
 
@@ -102,14 +103,51 @@ def _fill(pattern: str, found: Iterable[str]) -> str:
     return pattern
 
 
+class Lookup:
+    """A table of rules ready for many keys of one side, "ours" or "theirs".
+
+    A key and its rule differ in numbers only, so a rule is laid where the rest of its name says: a key then meets the
+    few rules that may match it instead of thousands.
+    """
+
+    def __init__(self, rules: Iterable[Rule], side: str):
+        self.rules: list[tuple[str, Rule, str]] = []  # what the key is like, the rule, and the name on the other side
+        self.places: dict[str, list[int]] = {}
+        for i, rule in enumerate(rules):
+            row = (rule.ours, rule, rule.theirs) if side == "ours" else (rule.theirs, rule, rule.ours or rule.same_as)
+            self.rules.append(row)
+            self.places.setdefault(SUBTREE if SUBTREE in row[0] else leave_numbers(row[0]), []).append(i)
+
+    def list_all(self, key: str) -> list[tuple[Rule, str]]:
+        """Every rule that matches, in the order of the table, and the key's name on the other side."""
+        near = sorted([*self.places.get(leave_numbers(key), ()), *self.places.get(SUBTREE, ())])
+        found = [(_numbers(pattern, key), rule, other) for pattern, rule, other in map(self.rules.__getitem__, near)]
+        return [(rule, _fill(other, numbers)) for numbers, rule, other in found if numbers is not None]
+
+    def find(self, key: str) -> tuple[Rule, str] | None:
+        """The first rule that matches, and the key's name on the other side."""
+        return next(iter(self.list_all(key)), None)
+
+    def find_own(self, name: str) -> tuple[Rule, str]:
+        """As `find`, for a tensor of the model: where it has no rule, the table of the model is wrong."""
+        found = self.find(name)
+        if found is None:
+            raise KeyError(f"no key rule for {name!r}: add one to KEYS")
+        return found
+
+
+SUBTREE = "{*}"
+NUMBER = re.compile(r"\{\}|\d+")
+
+
+def leave_numbers(name: str) -> str:
+    """A name or a pattern without its numbers."""
+    return NUMBER.sub("", name)
+
+
 def find(key: str, rules: Iterable[Rule], side: str) -> tuple[Rule, str] | None:
     """The rule whose `side` ("ours" or "theirs") matches this key, and the key's name on the other side."""
-    for rule in rules:
-        pattern, other = (rule.ours, rule.theirs) if side == "ours" else (rule.theirs, rule.ours or rule.same_as)
-        numbers = _numbers(pattern, key)
-        if numbers is not None:
-            return rule, _fill(other, numbers)
-    return None
+    return Lookup(rules, side).find(key)
 
 
 def place(rule: Rule, key: str) -> int:
@@ -133,24 +171,12 @@ def code_rules(rules: Iterable[Rule]) -> list[Rule]:
     return [rename(f"{ours}{part}", f"{theirs}{part[1:]}") for ours, theirs in names for part in CODES]
 
 
-def count_pieces(name: str, tensor: Tensor, rules: Iterable[Rule]) -> int:
-    """How many tensors of the file make this one."""
-    return len(tensor) if find_own(name, rules)[0].stacked else 1
-
-
-def find_own(name: str, rules: Iterable[Rule]) -> tuple[Rule, str]:
-    """The rule of a tensor of the model and its name in the file; without a rule the table of the model is wrong."""
-    found = find(name, rules, "ours")
-    if found is None:
-        raise KeyError(f"no key rule for {name!r}: add one to KEYS")
-    return found
-
-
 def rename_tensors(state: Mapping[str, Tensor], rules: Iterable[Rule]) -> dict[str, Tensor]:
     """The tensors under their public names and in their public shapes: views of ours where there is no more to it."""
     tensors: dict[str, Tensor] = {}
+    table = Lookup(rules, "ours")
     for name, tensor in state.items():
-        rule, theirs = find_own(name, rules)
+        rule, theirs = table.find_own(name)
         parts = {theirs: tensor}
         if rule.stacked:
             parts = {theirs.replace("{}", str(i)): part for i, part in enumerate(tensor.unbind(0))}
@@ -161,5 +187,10 @@ def rename_tensors(state: Mapping[str, Tensor], rules: Iterable[Rule]) -> dict[s
 def _numbers(pattern: str, key: str) -> list[str] | None:
     if "{" not in pattern:
         return [] if pattern and pattern == key else None
-    match = re.fullmatch(re.escape(pattern).replace(r"\{\}", r"(\d+)").replace(r"\{\*\}", "(.+)"), key)
+    match = _compile(pattern).fullmatch(key)
     return None if match is None else list(match.groups())
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\{\}", r"(\d+)").replace(r"\{\*\}", "(.+)"))

@@ -20,7 +20,7 @@ from descend.nn.detection.region_proposals import ProposalRule, propose
 from descend.ops.boxes import pairwise_iou
 from descend.ops.detection.anchors import make_anchors
 from descend.weights.flat import read_flat, write_flat
-from descend.weights.rules import find_own, rename_tensors
+from descend.weights.rules import Lookup, rename_tensors
 from tests.close import close
 from tests.ops.detection.test_roi import align_by_loops
 from tests.rectangles import count_hits, make_rectangles, part_of
@@ -166,13 +166,16 @@ def test_the_public_names_shapes_and_counts() -> None:
     with torch.device("meta"):
         fixed = FasterRCNN(replace(SIZES["faster-rcnn-resnet-50"], norm="frozen"))
     assert sum(p.numel() for p in fixed.parameters()) == 41_755_286
-    assert {find_own(k, TORCHVISION)[1] for k in fixed.state_dict()} == set(public_names())
+    assert {theirs for _, theirs in map(Lookup(TORCHVISION, "ours").find_own, fixed.state_dict())} == set(
+        public_names()
+    )
     assert not [k for k in ours if "conv1.weight" in k and not k.startswith("backbone.body")]
 
 
 def rename_tensors_of(model: FasterRCNN) -> dict[str, Tensor]:
     """Public names without copying: the model may be on the meta device."""
-    return {find_own(name, TORCHVISION)[1]: tensor for name, tensor in model.state_dict().items()}
+    table = Lookup(TORCHVISION, "ours")
+    return {table.find_own(name)[1]: tensor for name, tensor in model.state_dict().items()}
 
 
 @pytest.mark.system("faster-r-cnn", "public-layout")

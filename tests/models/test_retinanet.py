@@ -20,7 +20,7 @@ from descend.models import fcos, retinanet
 from descend.models.fcos import FCOS
 from descend.models.retinanet import RetinaNet
 from descend.weights.flat import read_flat, write_flat
-from descend.weights.rules import find_own, rename_tensors
+from descend.weights.rules import Lookup, rename_tensors
 from tests.close import close
 from tests.models.test_faster_rcnn import body, public_names, top_down, under
 from tests.rectangles import count_hits, make_rectangles, part_of
@@ -152,7 +152,8 @@ def test_public_names_shapes_and_counts(name: str, tmp_path: Path) -> None:
     (size,) = file.SIZES.values()
     with torch.device("meta"):
         model, fixed = kind(size), kind(replace(size, norm="frozen"))
-    ours = {find_own(k, file.TORCHVISION)[1]: tuple(v.shape) for k, v in fixed.state_dict().items()}
+    table = Lookup(file.TORCHVISION, "ours")
+    ours = {table.find_own(k)[1]: tuple(v.shape) for k, v in fixed.state_dict().items()}
     assert ours == wanted
     assert sum(p.numel() for p in fixed.parameters()) == published
     assert sum(p.numel() for p in model.parameters()) == published + 53_120

@@ -17,7 +17,7 @@ from descend.models.ssd import SIZES, SSD, TINY, TORCHVISION
 from descend.ops.detection.coding import RCNN, decode_offsets, encode_offsets
 from descend.weights.flat import read_flat, write_flat
 from descend.weights.labels import Labels
-from descend.weights.rules import find_own, rename_tensors
+from descend.weights.rules import Lookup, rename_tensors
 from tests.close import close
 from tests.rectangles import count_hits, make_rectangles, part_of
 
@@ -134,7 +134,8 @@ def test_the_public_names_shapes_and_counts(tmp_path: Path) -> None:
         layer(f"head.regression_head.module_list.{i}", 4 * k, d, 3, 3)
     with torch.device("meta"):
         model = SSD(SSD300)
-    assert {find_own(k, TORCHVISION)[1]: tuple(v.shape) for k, v in model.state_dict().items()} == wanted
+    table = Lookup(TORCHVISION, "ours")
+    assert {table.find_own(k)[1]: tuple(v.shape) for k, v in model.state_dict().items()} == wanted
     assert sum(p.numel() for p in model.parameters()) == 35_641_826
     one, other = SSD(THIN), SSD(THIN)
     write_flat(one, tmp_path / "ssd.pth", TORCHVISION)
