@@ -16,23 +16,23 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import PrefixStore
-from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.rendezvous import rendezvous
-from torch.distributed.tensor import DTensor, distribute_tensor
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from descend.contracts import Loss
-from descend.engine.frozen import find_frozen
 from descend.engine.parts import Parts
 from descend.errors import Mistake
 from descend.optim.by_part import ByPart
+from descend.optim.shards import is_shard
+
+if TYPE_CHECKING:
+    from descend.engine.sharding import Shards
 
 Found = TypeVar("Found")
 Replicas = dict[str, "Replica"]
@@ -172,63 +172,13 @@ class Replica:
         return opened
 
 
-class Shards:
-    """A task whose parameters lie in shards on the processes: one for each block, gathered when its turn comes, and
-    one for all that is left, gathered for the length of a computation.
-
-    Frozen parts stay whole, and so do single numbers (a temperature), which cannot be cut.
-    """
-
-    def __init__(self, task: nn.Module, world: World):
-        self.world = world
-        apart = {p for part in find_frozen(task).values() for p in part.parameters()}
-        self.numbers = [p for p in task.parameters() if p.dim() == 0 and p not in apart]
-        self.call = Call(task)
-        self.statistics = [b for m in task.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)]
-        # The warning is for outputs that are then changed in place, which no task does.
-        warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
-        stay = apart | set(self.numbers)
-        for block in reversed(list_blocks(task)):
-            if not any(p in stay for p in block.parameters()):
-                fully_shard(block)
-        fully_shard(self.call, ignored_params=stay, reshard_after_forward=True)
-
-    def compute(self, computation: Callable[[], Found]) -> Found:
-        """The result of a computation with whole weights."""
-        found: Found = self.call(computation)
-        return found
-
-    def evaluate(self, computation: Callable[[], Found]) -> Found:
-        """The same with all blocks whole at once."""
-        modules = [module for module in self.call.modules() if isinstance(module, FSDPModule)]
-        for module in modules:
-            module.set_reshard_after_forward(False, recurse=False)
-            module.unshard()
-        try:
-            return self.compute(computation)
-        finally:
-            for module in modules:
-                module.set_reshard_after_forward(True, recurse=False)
-                module.reshard()
-
-    def backward(self, part: Callable[[], Loss], last: bool) -> Loss:
-        """As `Replica.backward`."""
-        assert isinstance(self.call, FSDPModule)
-        self.call.set_requires_gradient_sync(last)
-        for buffer in self.statistics:  # as DistributedDataParallel does
-            dist.broadcast(buffer, 0)
-        found = Loss(*self.compute(lambda: open_loss(part())))
-        found.total().backward()
-        for p in self.numbers if last else ():
-            if p.grad is not None:
-                p.grad.copy_(self.world.mean(p.grad))
-        return found
-
-
 def replicate(parts: Parts, world: World, mode: str) -> Replicas:
     """Every player of a task among the processes."""
-    task = parts.task
-    shards = Shards(task, world) if world.size > 1 and mode == "fsdp" else None
+    task, shards = parts.task, None
+    if world.size > 1 and mode == "fsdp":
+        from descend.engine.sharding import Shards
+
+        shards = Shards(task, world)
     thaws = {name: isinstance(rule, ByPart) and rule.thaws for name, rule in parts.optims.items()}
     return {name: Replica(getattr(task, name), world, mode, shards, thaws[name]) for name in task.players}
 
@@ -249,14 +199,9 @@ def open_loss(loss: Loss) -> Opened:
     return loss.terms, loss.told
 
 
-def list_blocks(task: nn.Module) -> list[nn.Module]:
-    """The members of every list of modules, outer ones first."""
-    return [block for child in task.modules() if isinstance(child, nn.ModuleList) for block in child]
-
-
 def gather(value: Any) -> Any:
     """The same nest of dicts and lists with whole tensors instead of shards. All processes call it together."""
-    if isinstance(value, DTensor):
+    if is_shard(value):
         return value.full_tensor()
     if isinstance(value, dict):
         return {k: gather(v) for k, v in value.items()}
@@ -272,6 +217,8 @@ def scatter(whole: Tensor, like: Tensor) -> Tensor:
     """
     if whole.shape != like.shape:
         return whole
-    if isinstance(like, DTensor):
+    if is_shard(like):
+        from torch.distributed.tensor import distribute_tensor
+
         return distribute_tensor(whole, like.device_mesh, like.placements)
     return torch.empty_like(like, dtype=whole.dtype).copy_(whole)

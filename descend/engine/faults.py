@@ -7,9 +7,9 @@ from math import isfinite
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 
 from descend.contracts import Batch, JointMove, Move
+from descend.optim.shards import local
 
 
 class NotFinite(Exception):
@@ -61,7 +61,7 @@ def locate_gradient(task: nn.Module, player: str) -> str:
 
 def find_spoilt(tensors: dict[str, Tensor]) -> str:
     """The name of a tensor with an infinite or NaN entry (in this process's shard); empty where there is none."""
-    here = {name: x.to_local() if isinstance(x, DTensor) else x for name, x in tensors.items()}
+    here = {name: local(x) for name, x in tensors.items()}
     kept = {name: x.detach() for name, x in here.items() if x.is_floating_point() and x.numel()}
     norms = torch._foreach_norm(list(kept.values())) if kept else ()  # one pass; squares may overflow, so look again
     doubtful = [name for name, norm in zip(kept, norms, strict=True) if not isfinite(float(norm))]

@@ -29,10 +29,13 @@ def usable(*x: Tensor) -> bool:
     return known and first.device.type == "cpu" and all(y.dtype == first.dtype for y in others) and is_built()
 
 
-@torch.compiler.assume_constant_result
 def is_built() -> bool:
     """Whether the library can be had. torch.compile asks once instead of tracing the search for a compiler."""
     return library() is not None
+
+
+# All that torch.compiler.assume_constant_result does, which imports torch's compiler: half a second of every start.
+is_built._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def find_function(name: str, dtype: torch.dtype) -> Any:

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
+
+from descend.optim.shards import is_shard
 
 
 def clip_norm(parameters: Iterable[Tensor], tau: float) -> Tensor:
@@ -42,11 +43,11 @@ def clip_value(parameters: Iterable[Tensor], tau: float) -> Tensor:
 def gradients(parameters: Iterable[Tensor]) -> tuple[list[Tensor], Tensor]:
     """The gradients that there are, and their global norm."""
     grads = [p.grad for p in parameters if p.grad is not None]
-    shards = [g for g in grads if isinstance(g, DTensor)]
+    shards = [g for g in grads if is_shard(g)]
     if not shards:
         alike = len({(g.device, g.dtype, g.is_sparse) for g in grads}) == 1 and not grads[0].is_sparse
         norms = list(torch._foreach_norm(grads)) if alike else []
         return grads, torch.linalg.vector_norm(torch.stack(norms)) if alike else torch.nn.utils.get_total_norm(grads)
     sharded = torch.nn.utils.get_total_norm(shards)
-    whole = torch.nn.utils.get_total_norm([g for g in grads if not isinstance(g, DTensor)])
-    return grads, torch.hypot(sharded.full_tensor() if isinstance(sharded, DTensor) else sharded, whole)
+    whole = torch.nn.utils.get_total_norm([g for g in grads if not is_shard(g)])
+    return grads, torch.hypot(sharded.full_tensor() if is_shard(sharded) else sharded, whole)

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from descend.errors import Mistake
+from descend.optim.shards import local
 
 Closure = Callable[[], Any]
 Group = dict[str, Any]
@@ -79,11 +79,6 @@ def evaluate(closure: Closure | None) -> Any:
 def number(loss: Any) -> float:
     """A closure's loss as a float."""
     return float(loss.detach() if isinstance(loss, Tensor) else loss)
-
-
-def local(x: Tensor) -> Tensor:
-    """The part of a sharded tensor that lies here."""
-    return x.to_local() if isinstance(x, DTensor) else x
 
 
 def blocks(rows: list[Row]) -> Iterator[list[Row]]:

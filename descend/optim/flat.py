@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from descend.errors import Mistake
 from descend.optim.elementwise import check
+from descend.optim.shards import is_shard
 
 
 def flatten(tensors: Iterable[Tensor]) -> Tensor:
@@ -33,7 +33,7 @@ class Flat(Optimizer):
         if len(self.param_groups) != 1:
             raise Mistake(f"{type(self).__name__} sees all parameters as one vector: give it one group")
         check(self.param_groups[0])
-        if any(isinstance(p, DTensor) for p in self.params):
+        if any(is_shard(p) for p in self.params):
             raise Mistake(f"{type(self).__name__} does not work on sharded parameters; train with --parallel ddp")
 
     @property

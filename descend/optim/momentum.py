@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from descend.optim.elementwise import Closure, Elementwise, Group, Row, evaluate, local, with_l2
+from descend.optim.elementwise import Closure, Elementwise, Group, Row, evaluate, with_l2
+from descend.optim.shards import local
 
 
 class HeavyBall(Elementwise):

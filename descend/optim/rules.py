@@ -25,10 +25,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from descend.errors import Mistake
+from descend.optim.shards import is_shard
 from descend.ranges import Depth, Fraction, NonNegative, Positive, Rate, Share
 
 
@@ -49,14 +49,14 @@ def group_by_decay(module: nn.Module, weight_decay: float) -> list[dict[str, Any
 
 def list_whole(module: nn.Module, rule: object) -> list[nn.Parameter]:
     """The parameters that take gradients, for a rule that cannot work on shards of them."""
-    if any(isinstance(p, DTensor) for p in module.parameters()):
+    if any(is_shard(p) for p in module.parameters()):
         raise Mistake(f"{type(rule).__name__} does not work on sharded parameters; train with --parallel ddp")
     return list_trained(module)
 
 
 def _can_fuse(parameters: Iterable[torch.Tensor]) -> bool:
     """One kernel for the whole update, where torch has it (not for sharded tensors)."""
-    return all(p.is_floating_point() and not isinstance(p, DTensor) for p in parameters)
+    return all(p.is_floating_point() and not is_shard(p) for p in parameters)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,10 @@ training files for validation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
 
 from descend.data.images.idx_folder import images_of, split
 from descend.data.images.labelled import Splits
@@ -31,7 +35,18 @@ class Digits(ImageSource):
 
 def load_digits_split(valid: float = 0.15, test: float = 0.15) -> Splits:
     """scikit-learn's digits, grey values 0..16 scaled to 0..1."""
-    from sklearn.datasets import load_digits  # here, since it takes a second to import
+    images, classes = read_sklearn()
+    return split(images_of(images / 16, classes), valid, test, classes=10)
 
-    bunch = load_digits()
-    return split(images_of(bunch.images / 16, bunch.target), valid, test, classes=10)
+
+def read_sklearn() -> tuple[np.ndarray, np.ndarray]:
+    """Images (1797, 8, 8) and classes, out of scikit-learn's file: to import scikit-learn takes a second."""
+    package = find_spec("sklearn")
+    file = Path(package.origin or "").parent / "datasets/data/digits.csv.gz" if package else Path()
+    if not file.is_file():
+        from sklearn.datasets import load_digits
+
+        bunch = load_digits()
+        return bunch.images, bunch.target
+    rows = np.loadtxt(file, delimiter=",")
+    return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1].astype(int)
