@@ -10,9 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from descend.contracts import Batch
+from descend.contracts import Batch, Stream
 from descend.data.images.labelled import Preprocessing
-from descend.data.images.masks import VOID, MaskedSplits, Masks, MasksInOrder, TrainingMasks, read_unseen_masks
+from descend.data.images.masks import (
+    VOID,
+    Masked,
+    MaskedSplits,
+    Masks,
+    MasksInOrder,
+    TrainingMasks,
+    read_unseen_masks,
+)
 from descend.data.streams.arrays import Shuffled
 from descend.data.streams.shards import process
 from descend.engine.parts import Parts
@@ -46,13 +54,10 @@ class SegmentImages(Recipe):
         torch.manual_seed(self.loop.seed)
         model = build_model(self.model, prepare.image, splits.labels)
         shares = class_shares(train.y, len(splits.labels))
-        source = Shuffled(
-            train.arrays(), micro_batch(self.loop, batch), self.loop.seed, *process(), 0 if self.data.warp.idle else 4
-        )
         return Parts(
             task=Segment(model, class_weights(shares, self.balance), self.dice),
             model=model,
-            stream=TrainingMasks(source, prepare, self.data.warp),
+            stream=self.stream(train, prepare, batch),
             valid=MasksInOrder(splits.valid, prepare),
             optims={"model": self.optim},
             unit="images",
@@ -71,6 +76,13 @@ class SegmentImages(Recipe):
             },
             save_extra=prepare.save,
             exhibits=lambda: show_masks(model, splits, prepare, middle),
+        )
+
+    def stream(self, train: Masked, prepare: Preprocessing, batch: int) -> Stream:
+        """Shuffled training images with their masks, warped if the recipe says so."""
+        micro, drawn = micro_batch(self.loop, batch), 0 if self.data.warp.idle else 4
+        return TrainingMasks(
+            Shuffled(train.arrays(), micro, self.loop.seed, *process(), drawn), prepare, self.data.warp
         )
 
     def test(self) -> Iterable[Batch]:

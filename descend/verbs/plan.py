@@ -21,7 +21,8 @@ from descend.verbs.measure import measure
 HELP = """usage: descend plan RECIPE [--flags] [--json] [--sheet FILE.png]
 
 Read the data, take a few steps, and predict time and memory. The flags are those of `descend train`.
-Of a detector, --sheet draws the first training images with their boxes, as the model will see them.
+Of images that are classified, segmented or searched for objects, --sheet draws the first ones as the model will see
+them in training, with what it is to say of them.
 
 examples
   descend plan gpt2-pydoc
@@ -63,7 +64,7 @@ class PlanFlags:
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON."""
     sheet: str = ""
-    """A .png file to draw training images with their boxes to."""
+    """A .png file to draw the first training images to, with their classes, masks or boxes."""
 
 
 def main(args: list[str]) -> None:

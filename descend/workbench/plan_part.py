@@ -25,9 +25,9 @@ def draw_plan(found: dict[str, Any], sheet: bytes = b"") -> Html:
 
 
 def draw_sheet(image: bytes) -> Html:
-    """The first training images with their objects, as the model will see them."""
+    """The first training images with what is to be learned of them, as the model will see them."""
     source = "data:image/png;base64," + base64.b64encode(image).decode()
-    alt = "training images with their boxes"
+    alt = "training images with their classes, masks or boxes"
     return make_card("The first training images", html('<img class="sheet" src="{}" alt="{}">', source, alt))
 
 

@@ -14,6 +14,7 @@ from descend import recipes
 from descend.data.detection.augment import ObjectAugment
 from descend.data.detection.source import DetectionSource
 from descend.errors import Mistake
+from descend.report.overlay import make_palette
 from descend.report.training_sheet import draw_example, draw_training, write_sheet
 
 
@@ -38,6 +39,18 @@ def test_the_sheet_shows_augmented_images(tmp_path: Path) -> None:
     assert sheet.shape == (4 * 260, 4 * 260, 3)
 
 
+def test_images_bear_their_class_and_masks_cover_what_they_mark() -> None:
+    named = draw_training(replace(recipes.get("lenet-digits")), 3)
+    assert [image.shape for image in named] == [(256, 256, 3)] * 3
+    assert all((image == (36, 89, 184)).all(2)[:8, :8].any() for image in named)  # the tag with the class
+    scenes = recipes.get("unet-scenes")
+    laid = draw_training(replace(scenes, data=replace(scenes.data, scenes=24, size=64)), 2)
+    assert [image.shape for image in laid] == [(256, 256, 3)] * 2
+    tones = (255 * make_palette(9)[1:]).round()
+    edges = np.abs(laid[0][..., None, :] - tones).max(-1).min(-1) <= 1  # the edge of a region has its class's colour
+    assert 20 < edges.sum() < edges.size / 4
+
+
 def test_other_recipes_have_none(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="detect objects"):
+    with pytest.raises(Mistake, match="detect, classify or segment"):
         write_sheet(recipes.get("mlp-wine"), tmp_path / "a.png", "--sheet")

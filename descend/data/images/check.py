@@ -2,7 +2,7 @@
 
 A file is known again by path, size and time of change (which no program can set back), so the second start opens only
 what is new. What is kept: size in pixels, grey or colour, a digest of the bytes, a fingerprint (`fingerprint`) and a
-thumbnail. The first broken file is a mistake that names it and says how many more there are.
+thumbnail. The first broken file is a mistake that names it, and the others.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from descend.errors import Mistake
 VERSION = 2
 MOST_BYTES = 2**30  # of an image file
 TINY = 8
+NAMED = 10  # broken files beside the first that a message names
 KEYS = ("path", "bytes", "changed", "version")
 
 
@@ -86,10 +87,11 @@ def _look_at(paths: list[Path]) -> Checked:
     """All files, in as many threads as there are cores (decoders and digests free Python's lock)."""
     with bombs_are_errors(), ThreadPoolExecutor(cores()) as pool:
         looks = list(pool.map(_look, paths))
-    broken = [look for look in looks if isinstance(look, Mistake)]
+    broken = [(path, look) for path, look in zip(paths, looks, strict=True) if isinstance(look, Mistake)]
     if broken:
-        more = f" ({len(broken) - 1} more cannot be used)" if len(broken) > 1 else ""
-        raise Mistake(f"{broken[0]}{more}")
+        others = [show(path) for path, _ in broken[1 : 1 + NAMED]] + ["…"] * (len(broken) > 1 + NAMED)
+        more = f" ({len(broken) - 1} more cannot be used: {', '.join(others)})" if others else ""
+        raise Mistake(f"{broken[0][1]}{more}")
     good = [look for look in looks if not isinstance(look, Mistake)]
     n = len(good)
     small = np.array([look[3] for look in good], np.uint8).reshape(n, SIDE, SIDE, 3)

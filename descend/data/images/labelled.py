@@ -38,6 +38,9 @@ class Images:
     y: Tensor
     ids: Tensor
 
+    def __len__(self) -> int:
+        return len(self.y)
+
     def take(self, rows: Tensor) -> Images:
         x = self.x[rows] if isinstance(self.x, Tensor) else self.x.select(rows)
         return Images(x, self.y[rows], self.ids[rows])
