@@ -52,7 +52,7 @@ def make_article(e: Explanation) -> Html:
     return make_fragment(make_body(e))
 
 
-def make_body(e: Explanation) -> Html:
+def make_body(e: Explanation, links: Html = Html()) -> Html:  # noqa: B008
     """What it is in everyday words, the equation, the code, the books, the examples, the tests, the notes."""
     s = e.system
     meta = html('<span class="mono">{}</span> · {} · {}', s.slug, s.family, s.kind)
@@ -63,7 +63,7 @@ def make_body(e: Explanation) -> Html:
     note = make_card("Notes on the books", html('<p class="soft">{}</p>', s.note)) if s.note else None
     rest = [list_books(e), list_examples(e), list_demands(e), list_tests(e), note]
     # A docstring holds the equation: our own rules come last, since it must not be dimmer than the code.
-    return html("<style>{}{}</style>{}{}{}{}", Html(colour_code()), Html(STYLE), header, about, code, rest)
+    return html("<style>{}{}</style>{}{}{}{}{}", Html(colour_code()), Html(STYLE), header, about, links, code, rest)
 
 
 def make_badge(state: str) -> Html:

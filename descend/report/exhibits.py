@@ -80,7 +80,7 @@ def draw_points(content: dict[str, Any]) -> Html:
 
 
 def draw_curve(content: dict[str, Any]) -> Html:
-    """{"x", "y", "x_label", "y_label"}; y is one list of values, or several by name."""
+    """{"x", "y", "x_label", "y_label", "scale"}; y is one list of values, or several by name."""
     lines = content["y"] if isinstance(content["y"], dict) else {str(content.get("y_label", "y")): content["y"]}
     x = [float(v) for v in content["x"]]
     series = [
@@ -88,7 +88,7 @@ def draw_curve(content: dict[str, Any]) -> Html:
     ]
     named = (str(content.get("x_label", "x")), str(content.get("y_label", "")))
     legend = name_series(series) if len(series) > 1 else None
-    return html("{}{}", legend, draw_chart(series, (1000, 300), named, scale="auto"))
+    return html("{}{}", legend, draw_chart(series, (1000, 300), named, scale=str(content.get("scale", "auto"))))
 
 
 def draw_images(content: dict[str, Any]) -> Html:

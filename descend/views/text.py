@@ -138,8 +138,8 @@ def show_attention(model: Any, names: list[str], *inputs: Tensor) -> list[Exhibi
 
 
 @torch.no_grad()
-def show_probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhibit:
-    """p(w_t | w_<t) of a validation text, and the most likely tokens at each place."""
+def show_probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor, which: str = "Validation text") -> Exhibit:
+    """p(w_t | w_<t) of a text (t), and the most likely tokens at each place."""
     p = model(tokens[None, :-1])[0].float().softmax(-1).cpu()
     best, follows = p.topk(min(4, p.shape[1])), tokens[1:].tolist()
     content = [
@@ -152,5 +152,5 @@ def show_probabilities(model: Any, tokenizer: Tokenizer, tokens: Tensor) -> Exhi
             zip(follows, zip(best.indices.tolist(), best.values.tolist(), strict=True), strict=True)
         )
     ]
-    note = "Validation text: the darker a token, the less likely it was. Hover over it for the most likely ones."
+    note = f"{which}: the darker a token, the less likely it was. Hover over it for the most likely ones."
     return Exhibit("tokens", "Token probabilities", content, note)

@@ -21,12 +21,15 @@ from descend.errors import Mistake
 from descend.server.refusal import Refusal
 from descend.workbench import (
     compare_page,
+    dropped,
+    film_page,
     inside_page,
     labs_page,
     learn_page,
     playground_page,
     run_list,
     run_page,
+    space_page,
     train_page,
     use_page,
 )
@@ -36,7 +39,10 @@ from descend.workbench.jobs import Queue
 from descend.workbench.opened import Opened
 from descend.workbench.place import Place
 
-PARTS = (run_list, run_page, compare_page, train_page, use_page, learn_page, labs_page, inside_page, playground_page)
+PARTS = (
+    run_list, run_page, compare_page, train_page, dropped, use_page, film_page, space_page, learn_page, labs_page,
+    inside_page, playground_page,
+)  # fmt: skip
 
 
 class Studio:

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 
 from descend import recipes
 from descend.errors import Mistake
-from descend.kinds.detect import DetectObjects
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import read_saved
 from descend.report.history import read_history
+from descend.report.training_sheet import has_sheet
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
 from descend.workbench.fields import Field, list_fields, read_values, write_flags
@@ -72,7 +72,7 @@ def read_order(place: Place, sent: Mapping[str, Any]) -> Order:
     return Order(
         ["train", asked.recipe, *write_flags(recipe, values), *budget, "--out", str(out)],
         out,
-        isinstance(recipe, DetectObjects),
+        has_sheet(recipe),
     )
 
 
@@ -171,7 +171,7 @@ def draw_input(field: Field, value: str) -> Html:
         shown = [html(option, word, Html(" selected") if word == value else None, word) for word in words]
         return html('<select name="{}" data-default="{}">{}</select>', field.name, default, shown)
     mode = {"whole": "numeric", "number": "decimal"}.get(field.kind, "text")
-    hint = "path, or drop a file here" if field.name == "data.path" else ""
+    hint = "a path, or drop it here" if field.name == "data.path" else ""
     return html(
         '<input name="{}" value="{}" data-default="{}" inputmode="{}" placeholder="{}" autocomplete="off">',
         field.name, value, default, mode, hint,

@@ -5,38 +5,23 @@ The parts of a run are built once; a slider over training time then only exchang
 
 from __future__ import annotations
 
-import base64
-import binascii
 import threading
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from descend.contracts import Exhibit
 from descend.engine.parts import Parts
 from descend.errors import Mistake
-from descend.inference import open_trained
-from descend.inference.image_classifier import ImageClassifier
-from descend.inference.trained import load_trained
-from descend.inference.writer import Writer
-from descend.interpret.layers import list_convolutions
-from descend.interpret.overlay import overlay_heat
 from descend.kinds.saved import read_saved
-from descend.nn.attention.maps import attention_maps
 from descend.report.exhibits import make_section
 from descend.report.history import read_history
 from descend.report.showing import build_parts, make_exhibits, take_weights
-from descend.views.attempts import show_each
-from descend.views.images import find_heat, show_feature_maps
-from descend.views.pixels import channels_last
-from descend.views.text import show_attention, show_lens, show_probabilities
 from descend.web.chart import Series, draw_choices, name_series
 from descend.web.markup import Html, html, join
-from descend.web.parts import make_card, make_note, make_warning
+from descend.web.parts import make_card, make_note
 
 LONGEST = 64  # tokens of an own text
 KEPT = 40  # steps whose pictures are kept
@@ -151,69 +136,3 @@ def measure_layers(parts: Parts) -> list[Layer]:
         rows.append(Layer(name.partition(".")[2] or name, (mean, deviation, log, weight)))
     parts.task.zero_grad(set_to_none=True)
     return rows
-
-
-def draw_own(run: Path, step: int, text: str, image: str) -> Html:
-    """What the network does with a text or an image of the user's own."""
-    trained = load_trained(str(run), step)
-    answerer: Any = open_trained(trained, str(run))
-    if isinstance(answerer, ImageClassifier):
-        if not image:
-            raise Mistake("drop an image: this model reads images")
-        return join(make_section(one) for one in look_at_image(answerer, image))
-    if isinstance(answerer, Writer) and answerer.continues:
-        if not text.strip():
-            raise Mistake("write a text: this model reads texts")
-        return join(make_section(one) for one in look_at_text(answerer, text))
-    return make_warning(f"A {trained.kind} cannot be looked into with an own input yet; its exhibits are above.")
-
-
-def look_at_image(classifier: ImageClassifier, image: str) -> list[Exhibit]:
-    """The classes, the heat of the most likely one, and the strongest feature maps."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        data = base64.b64decode(image.partition(",")[2], validate=True)
-        picture = Image.open(BytesIO(data)).convert("RGB")
-    except (binascii.Error, ValueError, UnidentifiedImageError, OSError):
-        raise Mistake("this is no image that can be read") from None
-    pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
-    pixels = pixels.view(picture.height, picture.width, 3).permute(2, 0, 1)[None].float() / 255
-    channels = classifier.images.prepare.image[0]
-    x = classifier.images.read_images(pixels if channels == 3 else pixels.mean(1, keepdim=True))
-    model = classifier.model
-
-    def show_heat() -> Exhibit:
-        heat, how = find_heat(model, x)
-        restored = classifier.images.prepare.restore(x).clamp(0, 1)
-        plain = restored.expand(-1, 3, -1, -1)
-        both = torch.cat([plain, overlay_heat(restored, heat)])
-        answer = classifier.classify(pixels if channels == 3 else pixels.mean(1, keepdim=True))[0]
-        label, share = answer.classes[0]
-        content = {"images": channels_last(both), "captions": ["as the model sees it", f"{label} ({share:.0%})"]}
-        return Exhibit("images", "Where the evidence lies", content, f"Red counts most ({how}).")
-
-    makers: dict[str, Callable[[], Exhibit | list[Exhibit]]] = {"Where the evidence lies": show_heat}
-    if list_convolutions(model):
-        makers["Feature maps"] = lambda: show_feature_maps(model, x)
-    patches = [str(k) for k in range(LONGEST)]
-    if maps := attention_maps(model, x):
-        size = next(iter(maps.values())).shape[-1]
-        if size <= LONGEST:
-            makers["Attention maps"] = lambda: show_attention(model, patches[:size], x)
-    return show_each(makers)
-
-
-def look_at_text(writer: Writer, text: str) -> list[Exhibit]:
-    """Attention of every head, the logit lens, and how likely each token was."""
-    model, tokenizer = writer.trained.model, writer.tokenizer
-    room = min(LONGEST, model.config.context)
-    tokens = torch.tensor([tokenizer.encode(text)[:room]])
-    names = [tokenizer.decode([token]) for token in tokens[0].tolist()]
-    makers: dict[str, Callable[[], Exhibit | list[Exhibit]]] = {
-        "Attention maps": lambda: show_attention(model, names, tokens),
-        "Logit lens": lambda: show_lens(model, tokenizer, tokens),
-    }
-    if len(names) > 1:
-        makers["Token probabilities"] = lambda: show_probabilities(model, tokenizer, tokens[0])
-    return show_each(makers)

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
 
 from descend.errors import Mistake
 from descend.report.history import read_history
@@ -20,6 +21,16 @@ from descend.workbench.use_page import list_steps, show_choice
 
 if TYPE_CHECKING:
     from descend.workbench.app import Studio
+
+
+class Own(BaseModel):
+    """An input of the user's own."""
+
+    run: str
+    step: int
+    text: str = ""
+    image: str = ""
+    row: dict[str, str] = {}
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:
@@ -41,7 +52,8 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
             '<p class="note">With --keep 0 a run keeps all of its checkpoints.</p><div id="inside" data-run="{}"'
             ' data-steps="{}"><p class="empty">The data are read, the network is built …'
             '</p></div><details class="card" id="layers"><summary>Layers: activations, gradients, weights</summary>'
-            '<div></div></details><section class="card"><h2>Your own input</h2><div id="own"></div></section>',
+            '<div></div></details><section class="card"><h2>Your own input</h2><div id="own"></div></section>'
+            '<div id="seen"></div>',
             len(steps) - 1, at, urlencode({"run": run}), run, " ".join(map(str, steps)),
         )  # fmt: skip
         return show_page(f"Inside {run}", "/inside", make_header(run, about), body, script="inside.js")
@@ -54,15 +66,20 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
     async def layers(run: str, step: int) -> HTMLResponse:
         return show_part(await asyncio.to_thread(call, "draw_layers", place.find_run(run), step))
 
+    @api.get("/part/own")
+    async def own_form(run: str, step: int) -> HTMLResponse:
+        return show_part(await asyncio.to_thread(call, "draw_form", place.find_run(run), step, file="own_input"))
+
     @api.post("/part/own")
     async def own(request: Request) -> HTMLResponse:
-        asked = await read_body(request)
-        run, step, text, image = (asked.get(name) for name in ("run", "step", "text", "image"))
-        if not (isinstance(run, str) and isinstance(step, int) and isinstance(text, str) and isinstance(image, str)):
-            raise Mistake("run, step, text and image: say what to look at")
-        return show_part(await asyncio.to_thread(call, "draw_own", place.find_run(run), step, text, image))
+        try:
+            asked = Own.model_validate(await read_body(request))
+        except ValueError:
+            raise Mistake("run, step, and a text, an image or a row: say what to look at") from None
+        given = place.find_run(asked.run), asked.step, asked.text, asked.image, asked.row
+        return show_part(await asyncio.to_thread(call, "draw_own", *given, file="own_input"))
 
 
-def call(name: str, *given: Any) -> Any:
+def call(name: str, *given: Any, file: str = "inside") -> Any:
     """A function of what looks inside, which brings torch with it."""
-    return getattr(import_module("descend.workbench.inside"), name)(*given)
+    return getattr(import_module(f"descend.workbench.{file}"), name)(*given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from descend.workbench.app import Studio
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
+VERDICTS = ("supported", "refuted", "open")
+VERDICT = re.compile(rf'<span class="state ({"|".join(VERDICTS)})">')
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:
@@ -79,16 +82,31 @@ def draw_labs(studio: Studio, folder: Path) -> Html:
     """Every lab with its claim."""
     from descend import labs
 
-    rows = []
+    rows: list[Html] = []
+    found: Counter[str] = Counter()
     for name in labs.names():
         job = studio.queue.last(f"lab {name}")
-        done = "measured" if (folder / f"{name}.html").exists() else ""
-        state = job.state if job is not None and job.state in ("waiting", "running", "failed") else done
+        verdict = read_verdict(folder / f"{name}.html")
+        found[verdict] += 1
+        state = job.state if job is not None and job.state in ("waiting", "running", "failed") else verdict
+        badge = html(' <span class="state {}">{}</span>', state, state) if state else None
         link = html('<a href="/labs?{}">{}</a>', urlencode({"name": name}), name)
-        rows.append(html("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", link, labs.claim(name), state))
-    head = Html("<thead><tr><th>lab</th><th>the claim, as tested</th><th></th></tr></thead>")
+        rows.append(html("<tr><td>{}</td><td>{}{}</td></tr>", link, labs.claim(name), badge))
+    head = Html("<thead><tr><th>lab</th><th>the claim, as tested, and what was found here</th></tr></thead>")
     table = html('<div class="wide"><table>{}<tbody>{}</tbody></table></div>', head, rows)
-    return make_card(f"{len(rows)} labs", table)
+    told = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict])
+    note = f"Measured here: {told}." if told else "None was measured here yet."
+    return make_card(f"{len(rows)} labs", table, note=note)
+
+
+def read_verdict(page: Path) -> str:
+    """What the page of a lab begins with; nothing where it was not measured."""
+    try:
+        with page.open(encoding="utf-8") as file:
+            match = VERDICT.search(file.read())
+    except FileNotFoundError:
+        return ""
+    return match[1] if match else ""
 
 
 def show_lab(studio: Studio, folder: Path, name: str) -> HTMLResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -107,7 +108,7 @@ def show_system(slug: str) -> HTMLResponse:
 
     found = explanation(slug)
     own = draw_own_numbers(found)
-    return show_page(found.system.name, "/learn", draw_uses(found), make_body(found), own, script="learn.js")
+    return show_page(found.system.name, "/learn", make_body(found, draw_uses(found)), own, script="learn.js")
 
 
 def draw_uses(found: Explanation) -> Html:
@@ -121,7 +122,16 @@ def draw_uses(found: Explanation) -> Html:
     models = {name_of(path).replace("-", "_") for path in files if "/models/" in path}
     links += [html('<a class="button" href="/train/form?{}">train {}</a>', urlencode({"recipe": name}), name)
               for name in list_recipes(models)]  # fmt: skip
+    links += [html('<a class="button" href="/trace?{}" target="_blank" rel="noopener">trace {}</a>',
+                   urlencode({"what": name}), name) for name in list_traces(files)]  # fmt: skip
     return html('<p class="actions">{}</p>', links) if links else Html()
+
+
+def list_traces(files: list[str]) -> list[str]:
+    """The models among these files: each can be followed node by node at its smallest size."""
+    from descend import models
+
+    return [name for path in files if "/models/" in path and (name := Path(path).stem) in models.names()]
 
 
 def name_of(path: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from descend.errors import Mistake
@@ -31,10 +32,7 @@ class Opened:
 
     async def open(self, run: str, checkpoint: str) -> tuple[str, Service]:
         """A run's service, with its key: opened now, or already."""
-        folder = self.place.find_run(run)
-        step = (folder / "checkpoints" / checkpoint).resolve()
-        if step.parent != (folder / "checkpoints").resolve() or not step.is_dir():
-            raise Mistake(f"{run} has no checkpoint {checkpoint!r} yet")
+        step = self.find(run, checkpoint)
         key = hashlib.sha256(f"{run}\n{step.name}".encode()).hexdigest()[:16]
         async with self.lock:
             if key not in self.services:
@@ -46,6 +44,14 @@ class Opened:
                     await close(self.services.popitem(last=False)[1])
             self.services.move_to_end(key)
         return key, self.services[key]
+
+    def find(self, run: str, checkpoint: str) -> Path:
+        """The folder of a run's checkpoint."""
+        folder = self.place.find_run(run)
+        step = (folder / "checkpoints" / checkpoint).resolve()
+        if step.parent != (folder / "checkpoints").resolve() or not step.is_dir():
+            raise Mistake(f"{run} has no checkpoint {checkpoint!r} yet")
+        return step
 
     def make(self, run: str, step: str) -> Service:
         from descend.server.app import Service  # and torch with it: the studio itself starts without

@@ -29,7 +29,9 @@ BODY = Html(
     '<section class="card">'
     '<h2>Neurons <small>what each hidden unit answers over the plane</small></h2><div id="neurons"></div></section>'
     '<section class="card"><h2>The same in Python and in the shell</h2><p class="actions"><button type="button"'
-    ' id="write">Write it</button></p><pre id="python" hidden></pre><p class="actions"><code id="command"></code></p>'
+    ' id="write">Write it</button></p><pre id="python" hidden></pre><p class="actions" id="copies" hidden>'
+    '<code id="command" tabindex="0"></code><button type="button" data-copy="#command">Copy the command</button>'
+    '<button type="button" data-copy="#python">Copy the code</button></p>'
     "</section></div></div>"
 )
 
@@ -37,7 +39,7 @@ BODY = Html(
 def add_routes(api: FastAPI, studio: Studio) -> None:
     @api.get("/playground")
     async def page() -> HTMLResponse:
-        about = "Activations, starts, norms and optimizers of the library on two inputs. The address keeps everything."
+        about = "Activations, initializers, norms and optimizers on two inputs. The address keeps everything."
         choices = await asyncio.to_thread(lambda: play().choices())
         return show_page(
             "Playground", "/playground", make_header("Playground", about), BODY,

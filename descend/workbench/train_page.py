@@ -18,7 +18,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html
 from descend.web.parts import make_header
 from descend.workbench.frame import show_page, show_part
-from descend.workbench.place import Place, clean_name
+from descend.workbench.place import Place
 from descend.workbench.plan_part import draw_plan
 from descend.workbench.verbs import ask_verb
 
@@ -88,20 +88,6 @@ def add_actions(api: FastAPI, studio: Studio) -> None:
         run = place.name_run(order.out)
         studio.queue.add(order.words, run)
         return JSONResponse({"said": f"{run} is in the queue", "go": f"/run?{urlencode({'run': run})}"})
-
-    @api.post("/api/upload")
-    async def upload(request: Request, name: str) -> JSONResponse:
-        folder = place.own / "files"
-        folder.mkdir(parents=True, exist_ok=True)
-        path, aside = folder / clean_name(name), folder / f".{time.time_ns()}"
-        try:
-            with aside.open("wb") as file:
-                async for chunk in request.stream():
-                    file.write(chunk)
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
-        return JSONResponse({"path": str(path), "bytes": path.stat().st_size})
 
 
 def forms() -> ModuleType:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
@@ -19,9 +17,9 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
 from descend.workbench.frame import show_page
-from descend.workbench.verbs import ask_verb
 
 if TYPE_CHECKING:
+    from descend.inference.trained import Trained
     from descend.workbench.app import Studio
 
 
@@ -44,31 +42,46 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         run, checkpoint = asked.get("run"), asked.get("checkpoint", "best")
         if not isinstance(run, str) or not isinstance(checkpoint, str):
             raise Mistake("run: say which")
-        key, service = await studio.opened.open(run, checkpoint)
+        try:
+            key, service = await studio.opened.open(run, checkpoint)
+        except Mistake:
+            return JSONResponse(await asyncio.to_thread(tell_beside, studio.opened.find(run, checkpoint)))
         (name, served), *_ = service.served.items()
         schema = served.family.describe(name) if served.family is not None else None
         if schema is not None and served.family is not None:
             schema |= {"form": served.family.form.__name__}
         context = served.text.context if served.text is not None else 0
-        step = int(served.trained.folder.resolve().name.removeprefix("step-"))
-        told = {"kind": served.trained.kind, "offers": served.offers, "context": context, "step": step}
-        return JSONResponse({"key": key, "model": name, "schema": schema, **told})
+        vectors = await asyncio.to_thread(find_vectors, served.trained)
+        told = {"kind": served.trained.kind, "offers": served.offers, "context": context, "vectors": vectors}
+        return JSONResponse({"key": key, "model": name, "schema": schema, "step": read_step(served.trained), **told})
 
-    @api.post("/api/film")
-    async def film(request: Request) -> JSONResponse:
-        """Episodes of a policy, as a moving picture."""
-        asked = await read_body(request)
-        run, seed, episodes = asked.get("run"), asked.get("seed", 0), asked.get("episodes", 1)
-        if not isinstance(run, str) or not isinstance(seed, int) or not isinstance(episodes, int):
-            raise Mistake("run, seed and episodes: say what to play")
-        path = studio.place.own / f"film-{time.time_ns()}.gif"
-        words = ["play", str(studio.place.find_run(run)), "-n", str(episodes), "--seed", str(seed), "--out", str(path)]
-        try:
-            found = await ask_verb([*words, "--json"], studio.place.data)
-            picture = base64.b64encode(path.read_bytes()).decode()
-        finally:
-            path.unlink(missing_ok=True)
-        return JSONResponse({"episodes": found, "film": f"data:image/gif;base64,{picture}"})
+
+def read_step(trained: Trained) -> int:
+    return int(trained.folder.resolve().name.removeprefix("step-"))
+
+
+def find_vectors(trained: Trained) -> dict[str, bool]:
+    """Of what the model gives vectors, to be searched and mapped."""
+    from descend.workbench.space import say_vectors
+
+    return say_vectors(trained)
+
+
+def tell_beside(checkpoint: Path) -> dict[str, Any]:
+    """What a page can do with a model that no route of the server answers for: an encoder of images, a policy that
+    moves an arm."""
+    from descend.contracts import PlansActions
+    from descend.inference import open_trained
+    from descend.inference.trained import load_trained
+
+    trained = load_trained(str(checkpoint))
+    told = {"kind": trained.kind, "step": read_step(trained), "offers": [], "context": 0, "schema": None}
+    if isinstance(trained.model, PlansActions):
+        return told | {"acts": True, "vectors": {}}
+    if not (vectors := find_vectors(trained)):
+        open_trained(trained, str(checkpoint))  # says why it cannot
+        raise Mistake(f"a {trained.kind} cannot be used from a page yet")
+    return told | {"vectors": vectors}
 
 
 def show_choice(studio: Studio, title: str, here: str, question: str) -> HTMLResponse:

@@ -18,7 +18,12 @@ AT_ONCE = asyncio.Semaphore(2)
 
 
 async def ask_verb(args: Sequence[str], folder: Path) -> Any:
-    """What `descend ARGS` prints as JSON; what it refuses is a mistake in its words."""
+    """What `descend ARGS` prints as JSON."""
+    return json.loads(await run_verb(args, folder))
+
+
+async def run_verb(args: Sequence[str], folder: Path) -> str:
+    """What `descend ARGS` prints; what it refuses is a mistake in its words."""
     async with AT_ONCE:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "descend", *args,
@@ -38,4 +43,4 @@ async def ask_verb(args: Sequence[str], folder: Path) -> Any:
     if process.returncode:
         lines = err.decode(errors="replace").strip().splitlines() or ["it ended without a word"]
         raise Mistake(lines[-1].removeprefix("descend: "))
-    return json.loads(out)
+    return out.decode()

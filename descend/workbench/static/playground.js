@@ -173,7 +173,7 @@ function draw() {
     mark.style.color = `rgb(${tones[k]})`;
     return make("span", {}, mark, name);
   }), make("span", { textContent: `${shown.parameters} parameters; hollow points are held out` }));
-  $("course").innerHTML = shown.chart;
+  $("course").innerHTML = shown.step ? shown.chart : '<p class="empty">The loss is drawn from the first step on.</p>';
   answerMouse($("course"));
   const warm = tone(1), cold = tone(0);
   $("neurons").replaceChildren(...shown.layers.map((units, l) => make("div", { className: "neurons" },
@@ -196,7 +196,7 @@ function drawPoints() {
 function pens() {
   $("pens").replaceChildren("draw points of class ", ...LABELS.map((name, k) => {
     const one = make("button", { type: "button", textContent: name });
-    one.style.borderColor = one.style.color = `rgb(${tone(k)})`;
+    one.style.borderColor = one.style.outlineColor = `rgb(${tone(k)})`;
     one.setAttribute("aria-pressed", String(name === label));
     one.addEventListener("click", () => { label = name; pens(); });
     return one;
@@ -225,7 +225,7 @@ $("reset").addEventListener("click", reset);
 $("write").addEventListener("click", async () => {
   try {
     const found = await send("/api/playground/python", { ...plain(), to: Math.max(1, shown.step) });
-    $("python").hidden = false;
+    $("python").hidden = $("copies").hidden = false;
     $("python").textContent = found.python;
     $("command").textContent = found.command;
   } catch (error) {

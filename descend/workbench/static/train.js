@@ -1,4 +1,5 @@
 // The form of a recipe: it says what command it stands for while it is filled in, checks it, and starts it.
+import { takeFiles } from "/static/drop.js";
 import { place, say, send } from "/static/studio.js";
 
 const form = document.getElementById("train"), command = document.getElementById("command");
@@ -62,32 +63,11 @@ form.addEventListener("submit", async event => {
 
 for (const field of form.querySelectorAll("[data-drop]")) {
   const input = field.querySelector("input");
-  field.addEventListener("dragover", event => { event.preventDefault(); field.classList.add("over"); });
-  field.addEventListener("dragleave", () => field.classList.remove("over"));
-  field.addEventListener("drop", async event => {
-    event.preventDefault();
-    field.classList.remove("over");
-    const file = event.dataTransfer.files[0];
-    if (file) await upload(file, input);
+  takeFiles(field, async path => {
+    input.value = path;
+    await show();
+    if (!check.disabled) check.click(); // what is dropped is looked at before it is trained on
   });
-  const chosen = Object.assign(document.createElement("input"), { type: "file" });
-  chosen.setAttribute("aria-label", "choose a file");
-  chosen.addEventListener("change", () => chosen.files[0] && upload(chosen.files[0], input));
-  field.append(chosen);
-}
-
-async function upload(file, input) {
-  say(`${file.name} is copied …`);
-  try {
-    const answer = await fetch(`/api/upload?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-    const found = await answer.json();
-    if (!answer.ok) throw new Error(found.error?.message ?? found.error);
-    input.value = found.path;
-    say(`${file.name}: ${found.bytes.toLocaleString("en")} bytes`);
-    form.dispatchEvent(new Event("input"));
-  } catch (error) {
-    say(error.message, true);
-  }
 }
 
 show();
