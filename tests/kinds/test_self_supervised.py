@@ -88,7 +88,7 @@ def test_the_parts_of_every_method(name: str) -> None:
     assert ("pieces" in batch) == (name == "pirl-scenes")
     assert ("x2" in batch) != (name == "pirl-scenes")
     if isinstance(parts.task, MoCo):
-        assert parts.task.queue.shape == (2048, 64)
+        assert parts.task.queue.shape == (512, 64)
     titles = [exhibit.title for exhibit in parts.exhibits()]
     assert titles == ["Map of the embedding", "Nearest neighbours", "Views"]
     assert all(exhibit.kind != "missing" for exhibit in parts.exhibits())
