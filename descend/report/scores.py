@@ -11,7 +11,7 @@ from descend.web.parts import make_card, make_table
 WORDS = {"kl": "KL", "iou": "IoU", "map": "mAP", "bleu": "BLEU", "f1": "F1", "fid": "FID", "auc": "AUC"}
 WORDS |= {"map50": "mAP at IoU 0.5", "map75": "mAP at IoU 0.75", "ar": "AR"}
 WORDS |= {f"ar{k}": f"AR with {k} per image" for k in (1, 10, 100)}
-WORDS |= {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "d": "discriminator", "g": "generator"}
+WORDS |= {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "d": "discriminator", "g": "generator", "lr": "learning rate"}
 IN_UNITS = ("mae", "rmse")  # scores in the unit of what is predicted
 LEADING = ("accuracy", "r2", "mean_iou", "perplexity")  # what people ask for where the loss is watched
 

@@ -16,12 +16,16 @@ def draw_plan(found: dict[str, Any], sheet: bytes = b"") -> Html:
         (clock(found["total_seconds"]), "", f"for {found['steps']:,} steps"),
         (f"{found['memory_bytes'] / 1e6:,.0f}", " MB", "memory"),
         (f"{found['parameters']:,}", "", "parameters"),
-        (f"{found['step_seconds'] * 1000:.1f}", " ms", f"a step, {found['threads']} threads on {found['device']}"),
+        (f"{found['step_seconds'] * 1000:.1f}", " ms", f"a step, {count_threads(found['threads'])} on {found['device']}"),
         (f"{found['checkpoint_bytes'] / 1e6:,.1f}", " MB", "a checkpoint"),
     ))  # fmt: skip
     facts = make_card("The data", make_table(("", ""), [[name, show(value)] for name, value in found["data"].items()]))
     advice = [make_note(f"Shorter: {line}") for line in found["advice"]]
     return join([figures, facts, draw_sheet(sheet) if sheet else None, *advice])
+
+
+def count_threads(threads: int) -> str:
+    return "1 thread" if threads == 1 else f"{threads} threads"
 
 
 def draw_sheet(image: bytes) -> Html:

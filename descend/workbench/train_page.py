@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from descend.errors import Mistake
 from descend.server.json_body import read_body
 from descend.web.markup import Html
-from descend.web.parts import make_header
+from descend.web.parts import make_header, make_warning
 from descend.workbench.frame import show_page, show_part
 from descend.workbench.place import Place
 from descend.workbench.plan_part import draw_plan
@@ -77,6 +77,8 @@ def add_actions(api: FastAPI, studio: Studio) -> None:
         try:
             found = await ask_verb([*words, "--sheet", str(sheet)] if order.draws else words, place.data)
             return show_part(draw_plan(found, sheet.read_bytes() if order.draws else b""))
+        except Mistake as mistake:  # what is wrong with the data is an answer
+            return show_part(make_warning(str(mistake)))
         finally:
             sheet.unlink(missing_ok=True)
 
