@@ -27,8 +27,9 @@ PUBLIC = {  # where weights of this layout are opened, besides here
 
 
 def is_public(layout: Layout) -> bool:
-    """Whether config.json has another library's names for what ours calls differently."""
-    return layout.library == "diffusers" or any(ours != theirs for ours, theirs in layout.fields.items())
+    """Whether another library has this class: its names for what ours calls differently say so."""
+    renamed = any(ours != theirs for ours, theirs in layout.fields.items())
+    return layout.library == "diffusers" or (layout.library == "transformers" and renamed)
 
 
 def write_card(run: Path, checkpoint: Path, saved: Path, out: str, kind: str, layout: Layout, parameters: int) -> str:

@@ -53,9 +53,7 @@ def write_folder(model: Pretrained, run: Path, checkpoint: Path, out: Path) -> N
     aside, old = (out.with_name(f".{out.name}.{word}.{os.getpid()}") for word in ("new", "old"))
     try:
         model.save_pretrained(aside)
-        if not (aside / NAME).exists():  # one that came with the model stays
-            kind, layout = type(model).__name__, layout_of(type(model))
-            write_text(aside / NAME, write_card(run, checkpoint, aside, out.name, kind, layout, count(model)))
+        add_card(model, run, checkpoint, aside, out.name)
         for path in aside.rglob("*"):
             sync(path)
         sync(aside)
@@ -66,6 +64,13 @@ def write_folder(model: Pretrained, run: Path, checkpoint: Path, out: Path) -> N
     finally:
         shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def add_card(model: Pretrained, run: Path, checkpoint: Path, saved: Path, name: str) -> None:
+    """README.md into a model folder that was saved and will be called `name`; one that came with the model stays."""
+    if not (saved / NAME).exists():
+        kind, layout = type(model).__name__, layout_of(type(model))
+        write_text(saved / NAME, write_card(run, checkpoint, saved, name, kind, layout, count(model)))
 
 
 def count(model: nn.Module) -> int:

@@ -67,4 +67,4 @@ def name_fields(config: type) -> Layout:
     """config.json with our own names, but for the labels."""
     names = [f.name for f in dataclasses.fields(config)]
     fields: dict[str, str | tuple[str, ...]] = {n: "id2label" if n == "labels" else n for n in names}
-    return Layout(config.__name__.removesuffix("Config"), fields, parts={"labels": Labels})
+    return Layout(config.__name__.removesuffix("Config"), fields, parts={"labels": Labels}, library="descend")

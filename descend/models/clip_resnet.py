@@ -71,6 +71,7 @@ LAYOUT = Layout(
     architecture="ClipResNet",
     fields={"text": "text_config", **{name: name for name in ("channels", "side", "layers", "maps", "width", "scale")}},
     parts={"text": ClipTextConfig},
+    library="descend",
 )
 KEYS = [
     *text_keys("text."),

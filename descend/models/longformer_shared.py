@@ -100,5 +100,10 @@ ARCHITECTURES: dict[str, type[Pretrained]] = {
     "LongformerSharedForQuestionAnswering": LongformerSharedForQuestionAnswering,
 }
 
-LAYOUT = replace(RELEASED, architecture="LongformerSharedForMaskedLM", fields=RELEASED.fields | {"strides": "strides"})
+LAYOUT = replace(
+    RELEASED,
+    architecture="LongformerSharedForMaskedLM",
+    fields=RELEASED.fields | {"strides": "strides"},
+    library="descend",
+)
 KEYS = language_keys("longformer")

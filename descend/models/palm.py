@@ -109,6 +109,7 @@ TINY = PalmConfig(vocab=61, context=24, width=32, depth=2, heads=4, head_size=8,
 
 LAYOUT = Layout(
     architecture="PalmForCausalLM",
+    library="descend",
     fields={
         "vocab": "vocab_size",
         "context": "max_position_embeddings",

@@ -169,6 +169,7 @@ def write_values(values: dict[str, Any]) -> dict[str, Any]:
 
 LAYOUT = Layout(
     architecture="VitDetector",
+    library="descend",
     fields={
         "channels": "num_channels",
         "backbone": "backbone_config",

@@ -147,4 +147,4 @@ def TINY_INPUT() -> Tensor:
     return torch.tensor([0, 4, 10])
 
 
-LAYOUT = Layout(architecture="SkipGram", fields={"vocab": "vocab_size", "width": "hidden_size"})
+LAYOUT = Layout(architecture="SkipGram", fields={"vocab": "vocab_size", "width": "hidden_size"}, library="descend")

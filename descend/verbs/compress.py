@@ -19,6 +19,7 @@ from descend.engine.replacement import check_place
 from descend.engine.run import Run
 from descend.errors import Mistake
 from descend.exports.compression import Shrinking, Side, measure_curve, tabulate, time_sides, time_writing
+from descend.exports.public_folder import add_card
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import read_saved
 from descend.kinds.taught import make_student
@@ -159,6 +160,7 @@ def compress_folder(folder: Path, out: Path, shrinking: Shrinking) -> dict[str, 
     told = shrinking.apply(after.model)
     with TemporaryDirectory(dir=out.absolute().parent) as aside:
         after.model.save_pretrained(aside)
+        add_card(after.model, folder, folder, Path(aside), out.name)
         shutil.copytree(aside, out, dirs_exist_ok=True)
     before.weigh(resolve_checkpoint(folder))
     after.weigh(out)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from descend.errors import Mistake
+from descend.exports.public_folder import add_card
 from descend.models import load
 from descend.models._adapted import Adapted, open_adapted
 from descend.nn.adapters.lora import LowRankUpdates
@@ -39,6 +40,7 @@ def merge(run: str | Path, out: str | Path, checkpoint: str | int = "best", base
     aside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         merged.save_pretrained(aside)
+        add_card(merged, Path(run), found, aside, target.name)
         if target.exists():
             target.rmdir()
         os.replace(aside, target)

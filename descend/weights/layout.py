@@ -12,7 +12,7 @@ from descend.errors import Mistake
 from descend.ranges import describe_wrong, format_value, read_hints, shorten
 
 Config = TypeVar("Config")
-Library = Literal["transformers", "diffusers"]
+Library = Literal["transformers", "diffusers", "descend"]
 DIFFUSERS = "0.42.1"
 """The release of diffusers whose folders are written; it reads its number to know what an older one left out."""
 
@@ -24,7 +24,8 @@ class Layout:
     `fields` maps ours to theirs; with several names the first is read and all are written; none: they have our names.
     A field that the file leaves out takes our default, so the dataclass must have the defaults of the published format.
     `fixed` lists settings that this code computes in one way only: another value in the file is refused, never ignored.
-    `library` is whose folder it is: diffusers' files name the class (`_class_name`), those of transformers the family.
+    `library` is whose folder it is: diffusers' files name the class (`_class_name`), those of transformers the family;
+    "descend" says that no other library has such a class, whatever names the fields bear.
     """
 
     architecture: str

@@ -86,7 +86,9 @@ class Pretrained(nn.Module):
         model_type = (own.rpartition(":")[0] or file.__name__).rpartition(".")[2]
         state = self.state_dict() if state is None else state
         dtype = str(next((x.dtype for x in state.values() if x.is_floating_point()), torch.float32))
-        written = write_weights(state, _rules(file, state), folder, shard_bytes, NAMES[layout.library])
+        written = write_weights(
+            state, _rules(file, state), folder, shard_bytes, NAMES.get(layout.library, NAMES["transformers"])
+        )
         values = config_to_json(self.config, layout, model_type, dtype.removeprefix("torch."))
         values |= ({OWN: own} if own else {}) | ({KEPT_AS: dict(self.kept_as)} if self.kept_as else {})
         heads = [name for name, c in getattr(file, "ARCHITECTURES", {}).items() if isinstance(self, c)]

@@ -36,7 +36,8 @@ def test_the_merged_folder_is_a_plain_model(tmp_path: Path, capsys: pytest.Captu
     tokens = torch.randint(61, (2, 9))
     close(descend.load(tmp_path / "merged")(tokens), descend.load(folder)(tokens))
     there = {path.name for path in (tmp_path / "merged").iterdir()}
-    assert there == {"config.json", "model.safetensors", "tokenizer_config.json"}
+    assert there == {"config.json", "model.safetensors", "tokenizer_config.json", "README.md"}
+    assert (tmp_path / "merged" / "README.md").read_text().startswith("---\nlibrary_name: transformers\n")
 
 
 def test_the_base_may_be_named(tmp_path: Path) -> None:
