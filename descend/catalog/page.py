@@ -73,7 +73,9 @@ def make_badge(state: str) -> Html:
 @cache
 def colour_code() -> str:
     """The colours of the code in light and in dark; the backgrounds are the page's."""
-    light, dark = (HtmlFormatter(style=name).get_style_defs(".descend .highlight") for name in ("default", "github-dark"))
+    light, dark = (
+        HtmlFormatter(style=name).get_style_defs(".descend .highlight") for name in ("default", "github-dark")
+    )
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 VERDICTS = ("supported", "refuted", "open")
-VERDICT = re.compile(rf'<span class="state ({"|".join(VERDICTS)})">')
+VERDICT = re.compile('<span class="state (supported|refuted|open)">')
 
 
 def add_routes(api: FastAPI, studio: Studio) -> None:

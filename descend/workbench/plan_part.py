@@ -12,20 +12,17 @@ from descend.web.parts import make_card, make_figures, make_note, make_table
 
 def draw_plan(found: dict[str, Any], sheet: bytes = b"") -> Html:
     """Time, memory and size in large letters, the facts of the data, its first images, and how it could be shorter."""
+    threads = "1 thread" if found["threads"] == 1 else f"{found['threads']} threads"
     figures = make_figures((
         (clock(found["total_seconds"]), "", f"for {found['steps']:,} steps"),
         (f"{found['memory_bytes'] / 1e6:,.0f}", " MB", "memory"),
         (f"{found['parameters']:,}", "", "parameters"),
-        (f"{found['step_seconds'] * 1000:.1f}", " ms", f"a step, {count_threads(found['threads'])} on {found['device']}"),
+        (f"{found['step_seconds'] * 1000:.1f}", " ms", f"a step, {threads} on {found['device']}"),
         (f"{found['checkpoint_bytes'] / 1e6:,.1f}", " MB", "a checkpoint"),
     ))  # fmt: skip
     facts = make_card("The data", make_table(("", ""), [[name, show(value)] for name, value in found["data"].items()]))
     advice = [make_note(f"Shorter: {line}") for line in found["advice"]]
     return join([figures, facts, draw_sheet(sheet) if sheet else None, *advice])
-
-
-def count_threads(threads: int) -> str:
-    return "1 thread" if threads == 1 else f"{threads} threads"
 
 
 def draw_sheet(image: bytes) -> Html:
