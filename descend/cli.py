@@ -102,6 +102,11 @@ def main(args: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has gone (`| head`)
         silence(sys.stdout)
         return 141
+    except SystemExit as ended:  # rich's answer to a reader that has gone
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        silence(sys.stdout)
+        return 141
     except (OSError, MemoryError, RuntimeError) as error:
         said = explain_limit(error)
         if not said:

@@ -8,6 +8,7 @@ and drops those of files that are gone; in CI it fails when that changes anythin
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -24,6 +25,9 @@ from descend.catalog.demands import demands
 from descend.catalog.proof import CORE, PATH, Key, file_of, format_record, merge_record, read_record
 from descend.catalog.systems import systems
 from descend.errors import nearest
+
+LONGEST = ("tests/workbench/test_browser.py", "tests/native", "tests/labs/test_q_learning_rates.py")
+"""Where single tests or what they share take long: begun last, they would leave the other process without work."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,9 +64,16 @@ def explain_mistake(slug: str = "", *wanted: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what a test proves into its report, which also travels from a worker process of xdist."""
+    """Put what a test proves into its report, which also travels from a worker process of xdist; the longest first."""
     for item in items:
         item.user_properties += [("proves", tuple(key)) for key in proven_by(item)]
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays: Python's search for garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def proven_by(item: pytest.Item) -> list[Key]:

@@ -21,6 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SIZE = 2
 GRACE = 20.0
+# What both would import after the fork, each for itself.
+LATER = ("torch._dynamo", "torch.distributed.fsdp", "descend.verbs.train")
 Main = Callable[[list[str]], int | None]
 
 
@@ -55,6 +57,8 @@ def main(module: str, args: list[str]) -> int:
     """Both, until they end; their codes are the last line printed. Where one has failed, the other one has to end by
     itself within GRACE seconds. Returns the first code that is not 0."""
     called: Main = import_module(module).main
+    for name in LATER:
+        import_module(name)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

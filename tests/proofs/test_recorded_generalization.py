@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proofs.labs import HERE, read
-from tests.proofs.test_recorded_labs import read_verdict
+from tests.proofs.test_recorded_labs import read_record, read_verdict
 
 mark = pytest.mark.system
 LABS = [
@@ -43,7 +42,7 @@ PARTS = [
 def test_parts_of_a_lab_with_many_predictions(effects: tuple[str, ...]) -> None:
     """Overfitting: the U and the data by predictions of their own. The remedies are proven by the whole lab only."""
     read_verdict("overfitting-and-capacity")
-    judged = {one["effect"]: one["verdict"] for one in read(HERE)["overfitting-and-capacity"]["predictions"]}
+    judged = {one["effect"]: one["verdict"] for one in read_record()["overfitting-and-capacity"]["predictions"]}
     unsure = [effect for effect in effects if judged[effect] == "open"]
     if unsure:
         pytest.skip(f"{', '.join(unsure)} crossed the threshold on one seed: the demand stays open")
@@ -59,7 +58,7 @@ def test_every_remedy_helps() -> None:
 def read_printed(lab: str) -> str:
     """The verdict on the form that the book prints, of a lab as it is now."""
     read_verdict(lab)
-    return str(read(HERE)[lab]["printed_verdict"])
+    return str(read_record()[lab]["printed_verdict"])
 
 
 @mark("depth-versus-width", "shallow")

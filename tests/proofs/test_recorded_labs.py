@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import pytest
 
 from proofs import labs as recording
@@ -119,9 +122,14 @@ MEASURED = [
 """Experiments whose row asks for the comparison, whatever comes of it. Some claims of the texts are refuted here."""
 
 
+@cache
+def read_record() -> dict[str, Any]:
+    return recording.read(recording.HERE)
+
+
 def read_verdict(lab: str) -> str:
     """Over all seeds. A lab that is not recorded, or was changed since, proves nothing: its demands stay open."""
-    entry = recording.read(recording.HERE).get(lab, {})
+    entry = read_record().get(lab, {})
     if not recording.stands(entry, lab) or entry["verdict"] == "incomplete":
         pytest.skip(f"not recorded as it is now: python -m proofs.labs {lab}")
     assert [found["seed"] for found in entry["findings"]] == [*recording.list_seeds(lab)]
@@ -150,7 +158,7 @@ def test_the_recorded_verdict_is_that_of_every_seed(lab: str) -> None:
 def test_accuracy_over_sparsity_is_told() -> None:
     """Whatever the verdict at 90%: on every seed it is there for each share, and falls as the share grows."""
     read_verdict("pruned-lenet")
-    for found in recording.read(recording.HERE)["pruned-lenet"]["findings"]:
+    for found in read_record()["pruned-lenet"]["findings"]:
         numbers = found["numbers"]
         assert numbers["sparsity"] == [0.5, 0.7, 0.8, 0.9, 0.95]
         assert all(abs(a - b) < 1e-3 for a, b in zip(numbers["zeros"], numbers["sparsity"], strict=True))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from proofs.labs import HERE, read
-from tests.proofs.test_recorded_labs import read_verdict, require_support
+from proofs.labs import HERE
+from tests.proofs.test_recorded_labs import read_record, read_verdict, require_support
 
 mark = pytest.mark.system
 WHOLE = [
@@ -66,7 +66,7 @@ def test_the_recorded_verdict_supports_the_claim(lab: str) -> None:
 def test_the_recorded_effect_is_as_predicted(lab: str, effect: str) -> None:
     """Some of these labs test more than one thing; what is marked here is the one that the demand asks for."""
     read_verdict(lab)
-    [found] = [one for one in read(HERE)[lab]["predictions"] if one["effect"] == effect]
+    [found] = [one for one in read_record()[lab]["predictions"] if one["effect"] == effect]
     assert len(found["values"]) == 3
     if found["verdict"] == "open":
         pytest.skip(f"{effect} crosses its threshold: the demand stays open")
@@ -77,14 +77,14 @@ def test_the_recorded_effect_is_as_predicted(lab: str, effect: str) -> None:
 def test_that_the_tails_mass_shrinks_is_refuted() -> None:
     """The printed form: on average the mass stays, and gathers on few words."""
     read_verdict("synthetic-generations")
-    assert read(HERE)["synthetic-generations"]["printed_verdict"] == "refuted"
+    assert read_record()["synthetic-generations"]["printed_verdict"] == "refuted"
 
 
 @mark("scaling-explanations", "criticality")
 def test_exponents_are_shared_among_shapes() -> None:
     """The exponents of three shapes over three seeds."""
     require_support("shape-exponents")
-    assert all(len(found["numbers"]["alpha"]) == 3 for found in read(HERE)["shape-exponents"]["findings"])
+    assert all(len(found["numbers"]["alpha"]) == 3 for found in read_record()["shape-exponents"]["findings"])
 
 
 @mark("scaling-law-sweep", "known-entropy")

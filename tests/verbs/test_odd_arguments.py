@@ -56,10 +56,19 @@ def test_a_message_is_one_line_of_printable_characters() -> None:
     assert len(long) <= LONGEST + 3
 
 
-@pytest.mark.parametrize("ending", [">&-", "2>&-", ">&- 2>&-", "| true"])
-def test_nobody_reads_what_is_printed(ending: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        ("train --list", ">&- 2>&-"),
+        ("find attention", ">&-"),
+        ("find attention", "2>&-"),
+        ("find attention", ">&- 2>&-"),
+        ("find attention", "| true"),
+    ],
+)
+def test_nobody_reads_what_is_printed(words: str, ending: str) -> None:
     """A closed stream or a reader that has gone: it ends, and nothing is said about it."""
-    command = f"set -o pipefail; {sys.executable} -m descend train --list {ending}"
+    command = f"set -o pipefail; {sys.executable} -m descend {words} {ending}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=os.environ, timeout=60)
     assert ended.returncode in ((0, 141) if "|" in ending else (0,))
     assert ended.stderr == ""
