@@ -113,5 +113,6 @@ def draw_grid(across: Axis, up: Axis, columns: int, rows: int) -> Html:
 def name_axes(size: tuple[int, int], across: str, up: str) -> Html:
     """What the axes show."""
     parts = [html('<text class="name" x="{}" y="{}" text-anchor="end">{}</text>', size[0] - RIGHT, size[1] - 4, across)]
-    parts += [html('<text class="name" x="{}" y="22">{}</text>', LEFT + 6, up)] if up else []
+    right = size[0] - RIGHT - 4  # where most curves are low
+    parts += [html('<text class="name" x="{}" y="22" text-anchor="end">{}</text>', right, up)] if up else []
     return join(parts)

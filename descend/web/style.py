@@ -93,7 +93,7 @@ CHARTS = """
 svg { display: block; width: 100%; height: auto; }
 svg text { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: var(--soft);
   font-variant-numeric: tabular-nums; }
-svg text.name { fill: var(--soft); font-style: italic; paint-order: stroke; stroke: var(--card); stroke-width: 4px; }
+svg text.name { fill: var(--soft); font-style: italic; }
 .grid { stroke: var(--line); stroke-width: 1; } .axis { stroke: var(--soft); stroke-width: 1; opacity: .5; }
 polyline { fill: none; stroke-linejoin: round; stroke-linecap: round; }
 .line { stroke-width: 2; } .faint { stroke-width: 1; opacity: .28; } .thread { stroke-width: 1.3; opacity: .55; }

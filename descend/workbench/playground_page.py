@@ -23,7 +23,7 @@ BODY = Html(
     '<div class="playground"><form id="parts" class="card" autocomplete="off"></form><div><p class="actions">'
     '<button type="button" id="play" class="main">Play</button><button type="button" id="one">One step</button>'
     '<button type="button" id="ten">10 steps</button><button type="button" id="reset">Reset</button>'
-    '<output id="at" aria-live="off">step 0</output></p><section class="card"><canvas id="surface" width="480"'
+    '</p><p><output id="at" aria-live="off">step 0</output></p><section class="card"><canvas id="surface" width="480"'
     ' height="480" tabindex="0" aria-label="the plane: click to draw points"></canvas><p class="legend" id="labels">'
     '</p></section><p class="actions" id="pens"></p></div><div><section class="card" id="course"></section>'
     '<section class="card">'

@@ -167,7 +167,7 @@ function draw() {
   for (const [part, hollow] of [[shown.points, false], [shown.held, true]])
     part.x.forEach(([x, y], i) => dot(...place(shown.box, x, y), part.y[i], hollow));
   const score = ([loss, accuracy]) => `${loss.toFixed(4)} (${(100 * accuracy).toFixed(1)}% right)`;
-  $("at").textContent = `step ${shown.step.toLocaleString("en")}   training ${score(shown.train)}   validation ${score(shown.valid)}`;
+  $("at").textContent = `step ${shown.step.toLocaleString("en")} · training ${score(shown.train)} · validation ${score(shown.valid)}`;
   $("labels").replaceChildren(...shown.labels.map((name, k) => {
     const mark = make("i");
     mark.style.color = `rgb(${tones[k]})`;
