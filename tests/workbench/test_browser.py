@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,28 @@ def test_the_playground_takes_steps(watched: Watched) -> None:
     assert "step=1" in page.url
     page.reload()
     expect(page, "#at").to_contain_text("step 1 ")
+
+
+def test_a_dropped_folder_is_checked(watched: Watched, studio: Address, tmp_path: Path) -> None:
+    for name in ("cat/1.png", "big owl/ü 2.png"):
+        (tmp_path / "pets" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pets" / name).write_bytes(b"no image")
+    page = watched.open("/train/form?recipe=cnn-images")
+    page.set_input_files("input[webkitdirectory]", tmp_path / "pets")
+    expect(page, "#plan .warning").to_contain_text("cannot be read as an image")
+    expect(page, "#plan .warning").to_contain_text("(1 more cannot be used: ")
+    assert page.input_value("[name='data.path']") == str(studio.studio.place.own / "files" / "pets")
+
+
+def test_a_row_of_ones_own_follows_the_slider(watched: Watched) -> None:
+    page = watched.open("/inside?run=moons/first")
+    page.fill("[data-column=x1]", "1.5")
+    page.click("button:text-is('Look')")
+    expect(page, "#seen h2 >> nth=0").to_have_text("Units of layer 1")
+    late = page.inner_html("#seen")
+    page.focus("#step")
+    page.keyboard.press("ArrowLeft")
+    expect(page, "#seen").not_to_have_js_property("innerHTML", late)
 
 
 def test_inside_at_two_checkpoints(watched: Watched) -> None:
