@@ -78,7 +78,7 @@ def overfit(
     """The loss before and after some steps on one batch."""
     x, truth = scenes
     u = torch.zeros(len(x), criterion.chance)
-    rule = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr)
+    rule = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr, fused=True)
     seen = []
     for _ in range(steps):
         loss = criterion(model(x), truth, u).total()
