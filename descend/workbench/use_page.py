@@ -50,6 +50,8 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
         schema = served.family.describe(name) if served.family is not None else None
         if schema is not None and served.family is not None:
             schema |= {"form": served.family.form.__name__}
+            if schema["form"] == "AskGraphs":
+                schema |= {"example": await asyncio.to_thread(find_example, studio.place.find_run(run))}
         context = served.text.context if served.text is not None else 0
         vectors = await asyncio.to_thread(find_vectors, served.trained)
         told = {"kind": served.trained.kind, "offers": served.offers, "context": context, "vectors": vectors}
@@ -65,6 +67,13 @@ def find_vectors(trained: Trained) -> dict[str, bool]:
     from descend.workbench.space import say_vectors
 
     return say_vectors(trained)
+
+
+def find_example(run: Path) -> dict[str, Any]:
+    """A graph that the model can answer."""
+    from descend.workbench.graph_example import give_graph
+
+    return give_graph(run)
 
 
 def tell_beside(checkpoint: Path) -> dict[str, Any]:

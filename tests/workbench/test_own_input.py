@@ -11,6 +11,7 @@ import torch
 
 from descend.inference.table_predictor import TablePredictor
 from descend.inference.trained import load_trained
+from descend.verbs.train import train
 from descend.workbench import film_page
 from descend.workbench.labs_page import read_verdict
 from descend.workbench.own_input import as_records, draw_form, look_at_row
@@ -82,3 +83,16 @@ def test_the_verdict_of_a_lab_is_that_of_its_page(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text('<h1>a</h1><span class="state refuted">refuted</span> … <span class="state open">open</span>')
     assert read_verdict(page) == "refuted"
+
+
+def test_a_graph_model_is_asked_about_its_own_graph(client: httpx.Client, studio: Address) -> None:
+    train(
+        "gcn-karate", {"steps": 2, "eval_every": 2, "save_every": 2, "threads": 1}, out=studio.runs / "club", quiet=True
+    )
+    opened = client.post("/api/open", json={"run": "club"}).json()
+    graph = opened["schema"]["example"]
+    assert graph["nodes"] == 34
+    assert len(graph["edges"]) == 78  # Zachary's club
+    asked = {"model": opened["model"], "graphs": [graph]}
+    answers = client.post(f"/model/{opened['key']}/v1/predict", json=asked).json()["answers"]
+    assert [answer["node"] for answer in answers] == graph["names"]

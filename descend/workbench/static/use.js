@@ -38,7 +38,7 @@ function predict(model, ask) {
     AskMasks: () => images(), AskNamedObjects: () => images({ labels: true, threshold: true }),
     AskTranslation: () => images({ back: true }), AskTexts: () => ofTexts(out, model, ask),
     AskRecords: () => ofRecords(out, model, ask), AskSamples: () => ofSamples(out, model, ask),
-    AskGraphs: () => ofJson(out, model, ask, "graphs", [{ nodes: 4, edges: [[0, 1], [1, 2], [2, 3]] }]),
+    AskGraphs: () => ofJson(out, model, ask, "graphs", [model.schema.example]),
     AskActions: () => [...ofEpisodes(out, model), ...ofJson(out, model, ask, "observations", [Array(length).fill(0)])],
   }[model.schema.form];
   return card(model.kind, ...parts(), out);
