@@ -110,9 +110,10 @@ def draw_grid(across: Axis, up: Axis, columns: int, rows: int) -> Html:
     return join([*parts, html('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>', *ends)])
 
 
-def name_axes(size: tuple[int, int], across: str, up: str) -> Html:
-    """What the axes show."""
-    parts = [html('<text class="name" x="{}" y="{}" text-anchor="end">{}</text>', size[0] - RIGHT, size[1] - 4, across)]
-    right = size[0] - RIGHT - 4  # where most curves are low
-    parts += [html('<text class="name" x="{}" y="22" text-anchor="end">{}</text>', right, up)] if up else []
+def name_axes(size: tuple[int, int], across: str, up: str, log: bool = False) -> Html:
+    """What the axes show; that one goes by orders of magnitude stands where most curves are low."""
+    right = size[0] - RIGHT
+    parts = [html('<text class="name" x="{}" y="{}" text-anchor="end">{}</text>', right, size[1] - 4, across)]
+    parts += [html('<text class="name" x="{}" y="22">{}</text>', LEFT + 6, up)] if up else []
+    parts += [html('<text class="name" x="{}" y="22" text-anchor="end">(log scale)</text>', right - 4)] if log else []
     return join(parts)

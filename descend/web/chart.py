@@ -48,8 +48,7 @@ def draw_chart(
     if not points:
         return EMPTY
     across, up = fit_axes(points, size, scale)
-    named = (labels[0], f"{labels[1]} (log scale)".strip() if up.log else labels[1])
-    return draw_over(series, across, up, size, named, [mark] if mark else [])
+    return draw_over(series, across, up, size, labels, [mark] if mark else [])
 
 
 def draw_log_chart(
@@ -98,7 +97,7 @@ def draw_over(
     parts: list[Html | None] = [back, draw_grid(across, up, max(3, width // 85), max(3, min(8, height // 45)))]
     parts += [draw_series(s, across, up) for s in series]
     parts += [draw_mark(mark, across, up, width) for mark in marks]
-    parts += [name_axes(size, *labels)]
+    parts += [name_axes(size, *labels, log=up.log)]
     hover = [trace_points(s, across, up) for s in series if s.form in ("line", "points")]
     data = html(' data-hover="{}"', json.dumps(hover, separators=(",", ":"))) if hover else None
     frame = '<svg class="chart" viewBox="0 0 {} {}" role="img"{}>{}</svg>'
