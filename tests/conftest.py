@@ -13,6 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from difflib import unified_diff
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,26 @@ from descend.errors import nearest
 
 LONGEST = ("tests/workbench/test_browser.py", "tests/native", "tests/labs/test_q_learning_rates.py")
 """Where single tests or what they share take long: begun last, they would leave the other process without work."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spare_repetitions() -> Iterator[None]:
+    """What hundreds of runs do alike is done at length once, in the tests of it.
+
+    A report draws a map by t-SNE: here in as few steps as it takes, except in the tests of maps. A disk is waited for
+    before a file counts as written: here only where a test watches it. tyro reads the source of a recipe's classes for
+    every command and forgets it again: here it remembers.
+    """
+    from tyro import _docstrings
+
+    from descend.interpret import representations
+
+    sources = _docstrings._ClassTokenization
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(representations, "STEPS", 250)
+        patch.setattr(os, "fsync", lambda handle: None)
+        patch.setattr(sources, "make", staticmethod(cache(sources.make.__wrapped__)))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from descend.errors import Mistake
 from descend.interpret.layers import evaluation_mode
 
+STEPS = 1000  # of the descent by which t-SNE places the points
+
 
 def find_head(model: nn.Module) -> str:
     """The name of the layer that makes the logits: `head` where it is linear, else the last linear layer."""
@@ -53,4 +55,5 @@ def project(vectors: Tensor, by: Literal["pca", "tsne"] = "pca", seed: int = 0) 
         return torch.from_numpy(PCA(n_components=2, random_state=seed).fit_transform(values))
     from sklearn.manifold import TSNE
 
-    return torch.from_numpy(TSNE(perplexity=min(30, (len(values) - 1) / 3), random_state=seed).fit_transform(values))
+    near = min(30, (len(values) - 1) / 3)
+    return torch.from_numpy(TSNE(perplexity=near, max_iter=STEPS, random_state=seed).fit_transform(values))

@@ -112,7 +112,8 @@ def test_representations_are_what_the_head_receives() -> None:
         find_head(nn.Conv2d(1, 1, 1))
 
 
-def test_maps_of_representations() -> None:
+def test_maps_of_representations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("descend.interpret.representations.STEPS", 1000)
     random = torch.Generator().manual_seed(0)
     v = torch.randn(40, 6, generator=random)
     v[20:] += 8

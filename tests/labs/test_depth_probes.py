@@ -49,8 +49,9 @@ def test_recorded_tensors_are_the_forward_values() -> None:
 
 
 @pytest.mark.system(SLUG, "pictures")
-def test_pictures_of_a_layer() -> None:
+def test_pictures_of_a_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two groups of vectors stay apart in both projections; feature maps are images."""
+    monkeypatch.setattr("descend.interpret.representations.STEPS", 1000)
     random = torch.Generator().manual_seed(0)
     vectors = torch.cat([torch.randn(30, 10, generator=random), torch.randn(30, 10, generator=random) + 6])
     y = torch.arange(60) // 30
