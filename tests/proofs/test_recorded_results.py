@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import proofs.__main__ as proving
+from descend import recipes
+from tests.engine.small import training
 
 
 def read(claim: str) -> list[float]:
@@ -51,6 +53,13 @@ def test_new_images_find_their_captions() -> None:
 def test_pairs_of_colour_and_shape_that_training_never_showed_are_named() -> None:
     """On every seed, among all 48 names."""
     assert min(read("clip-scenes zero_shot")) >= 0.95
+
+
+@pytest.mark.system("instruction-tuning", "exact")
+def test_new_instructions_are_answered_exactly_after_tuning_and_not_before() -> None:
+    """After it on every seed, on the test part; before it, on the validation part."""
+    assert min(read("instruct-tasks exact")) >= 0.95
+    assert training(recipes.get("instruct-tasks")).evaluate()["exact"] < 0.01
 
 
 @pytest.mark.system("ssd", "figure")
