@@ -19,6 +19,7 @@ from descend.ops.graph.structure import Graph
 from descend.views.attempts import show_each
 from descend.views.classes import rank_mistakes, show_classification
 from descend.views.graph_layout import Picture, lay_out
+from descend.views.message_passing import draw_messages
 
 Makers = dict[str, Callable[[], Exhibit | list[Exhibit]]]
 MAPPED, LEAST_MAPPED = 400, 8  # nodes of a map
@@ -52,6 +53,7 @@ def show_nodes(model: Any, graph: Graph, z: Tensor, splits: NodeSplits, rows: Te
         makers["Map of the nodes"] = lambda: show_map(model, graph, splits, rows, of)
     if isinstance(model, AttendsEdges):
         makers["Attention on edges"] = lambda: draw_attention(model, graph, picture, p, splits)
+    makers["Message passing"] = lambda: draw_messages(model, graph, picture, p, splits, rows)
     return show_each(makers)
 
 
