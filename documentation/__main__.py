@@ -37,7 +37,12 @@ THEME = {
         {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo"},
     ],
 }
-GUIDES = {"From a run to other programs": "export", "Which models become graphs": "exports", "Serving": "serving"}
+GUIDES = {
+    "The studio": "studio",
+    "From a run to other programs": "export",
+    "Which models become graphs": "exports",
+    "Serving": "serving",
+}
 LEDGERS = {
     "Proven by training": "proofs/RESULTS.md",
     "Labs": "proofs/LABS.md",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import html
 from descend.web.parts import make_header, make_warning
 from descend.workbench.frame import show_page, show_part
+from descend.workbench.lazy import bring
 from descend.workbench.use_page import list_steps, show_choice
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def add_routes(api: FastAPI, studio: Studio) -> None:
 
 def call(name: str, *given: Any, file: str = "inside") -> Any:
     """A function of what looks inside, which brings torch with it."""
-    return getattr(import_module(f"descend.workbench.{file}"), name)(*given)
+    return getattr(bring(file), name)(*given)

@@ -17,6 +17,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
 from descend.workbench.frame import show_page, show_part
+from descend.workbench.lazy import IMPORTS
 from descend.workbench.run_page import SANDBOX
 
 if TYPE_CHECKING:
@@ -103,8 +104,9 @@ def draw_systems(title: str, slugs: list[str], known: dict[str, Standing]) -> Ht
 
 def show_system(slug: str) -> HTMLResponse:
     """A system's page: the same as `descend explain`, with what uses it and a place for one's own numbers."""
-    from descend.catalog.explanation import explanation
-    from descend.catalog.page import make_body
+    with IMPORTS:
+        from descend.catalog.explanation import explanation
+        from descend.catalog.page import make_body
 
     found = explanation(slug)
     own = draw_own_numbers(found)
@@ -142,7 +144,8 @@ def list_recipes(models: set[str]) -> list[str]:
     """The recipes whose model is of one of these files."""
     if not models:
         return []
-    from descend import recipes
+    with IMPORTS:
+        from descend import recipes
 
     return [name for name in recipes.names() if type(recipes.get(name).model).__module__.rpartition(".")[2] in models]
 
@@ -164,7 +167,8 @@ def draw_own_numbers(found: Explanation) -> Html:
 
 def compute(name: Any, inputs: Any) -> dict[str, Any]:
     """A worked example with other inputs, by the library's own code."""
-    from descend.catalog.run import load_all_examples, plain
+    with IMPORTS:
+        from descend.catalog.run import load_all_examples, plain
 
     functions, _ = load_all_examples()
     if not isinstance(name, str) or name not in functions or not isinstance(inputs, dict):
@@ -195,10 +199,11 @@ def draw_walkthroughs() -> Html:
 
 
 def draw_trace(what: str, at: str) -> Html:
-    from descend.tracing.expression import read_values
-    from descend.tracing.page import make_trace_page
-    from descend.tracing.result import make_trace
-    from descend.tracing.sources import find_source
+    with IMPORTS:
+        from descend.tracing.expression import read_values
+        from descend.tracing.page import make_trace_page
+        from descend.tracing.result import make_trace
+        from descend.tracing.sources import find_source
 
     if "/" in what or "\\" in what or len(what) > LARGEST:
         raise Mistake("give an expression or the name of a walkthrough; a run is traced in the shell")

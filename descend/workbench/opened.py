@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from descend.errors import Mistake
 from descend.server.refusal import Refusal
+from descend.workbench.lazy import IMPORTS
 from descend.workbench.place import Place
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ class Opened:
         return step
 
     def make(self, run: str, step: str) -> Service:
-        from descend.server.app import Service  # and torch with it: the studio itself starts without
-        from descend.server.served import Limits, Served
+        with IMPORTS:
+            from descend.server.app import Service  # and torch with it: the studio itself starts without
+            from descend.server.served import Limits, Served
 
         limits = Limits(ROWS, QUEUE)
         name = run.rpartition("/")[2]

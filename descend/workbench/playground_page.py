@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
@@ -15,6 +14,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html, embed_json, html
 from descend.web.parts import make_header
 from descend.workbench.frame import show_page
+from descend.workbench.lazy import bring
 
 if TYPE_CHECKING:
     from descend.workbench.app import Studio
@@ -68,4 +68,4 @@ async def read_sent(request: Request) -> tuple[Any, int]:
 
 def play() -> Any:
     """What trains, which brings torch with it."""
-    return import_module("descend.workbench.playground")
+    return bring("playground")

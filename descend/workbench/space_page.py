@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +14,7 @@ from descend.errors import Mistake
 from descend.server.json_body import read_body
 from descend.web.markup import Html
 from descend.workbench.frame import show_part
+from descend.workbench.lazy import bring
 
 if TYPE_CHECKING:
     from descend.workbench.app import Studio
@@ -76,8 +76,8 @@ def open_space(asked: Asked, run: Path, path: str) -> Any:
 
 def spaces() -> Any:
     """What embeds, which brings torch with it."""
-    return import_module("descend.workbench.space")
+    return bring("space")
 
 
 def parts() -> Any:
-    return import_module("descend.workbench.space_part")
+    return bring("space_part")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -18,6 +16,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html
 from descend.web.parts import make_header, make_warning
 from descend.workbench.frame import show_page, show_part
+from descend.workbench.lazy import bring
 from descend.workbench.place import Place
 from descend.workbench.plan_part import draw_plan
 from descend.workbench.verbs import ask_verb
@@ -92,9 +91,9 @@ def add_actions(api: FastAPI, studio: Studio) -> None:
         return JSONResponse({"said": f"{run} is in the queue", "go": f"/run?{urlencode({'run': run})}"})
 
 
-def forms() -> ModuleType:
+def forms() -> Any:
     """What knows the recipes, and torch with them: the studio itself starts without."""
-    return import_module("descend.workbench.form")
+    return bring("form")
 
 
 def read_order(place: Place, sent: dict[str, Any]) -> Order:

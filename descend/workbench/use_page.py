@@ -17,6 +17,7 @@ from descend.server.json_body import read_body
 from descend.web.markup import Html, html
 from descend.web.parts import make_card, make_header, make_note
 from descend.workbench.frame import show_page
+from descend.workbench.lazy import bring
 
 if TYPE_CHECKING:
     from descend.inference.trained import Trained
@@ -64,21 +65,20 @@ def read_step(trained: Trained) -> int:
 
 def find_vectors(trained: Trained) -> dict[str, bool]:
     """Of what the model gives vectors, to be searched and mapped."""
-    from descend.workbench.space import say_vectors
-
-    return say_vectors(trained)
+    found: dict[str, bool] = bring("space").say_vectors(trained)
+    return found
 
 
 def find_example(run: Path) -> dict[str, Any]:
     """A graph that the model can answer."""
-    from descend.workbench.graph_example import give_graph
-
-    return give_graph(run)
+    found: dict[str, Any] = bring("graph_example").give_graph(run)
+    return found
 
 
 def tell_beside(checkpoint: Path) -> dict[str, Any]:
     """What a page can do with a model that no route of the server answers for: an encoder of images, a policy that
     moves an arm."""
+    bring("space")  # whole, before parts of it are imported
     from descend.contracts import PlansActions
     from descend.inference import open_trained
     from descend.inference.trained import load_trained

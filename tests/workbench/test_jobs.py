@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from descend.errors import Mistake
-from descend.workbench import jobs
+from descend.workbench import jobs, lazy
 from descend.workbench.jobs import Queue, is_ours
 from descend.workbench.place import Place
 
@@ -116,3 +117,22 @@ def test_numbers_of_other_processes_are_not_ours() -> None:
 def test_nothing_to_stop(place: Place) -> None:
     with pytest.raises(Mistake, match="no run"):
         Queue(place).stop("a")
+
+
+def test_modules_are_brought_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that import at once could see each other's half-made modules."""
+    inside: list[str] = []
+    most = 0
+
+    def import_slowly(name: str) -> str:
+        nonlocal most
+        inside.append(name)
+        most = max(most, len(inside))
+        time.sleep(0.02)
+        inside.remove(name)
+        return name
+
+    monkeypatch.setattr(lazy, "import_module", import_slowly)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lazy.bring, "abcd")) == [f"descend.workbench.{name}" for name in "abcd"]
+    assert most == 1
