@@ -18,6 +18,8 @@ from descend.errors import Mistake
 from descend.kinds.recipe import Recipe
 from descend.kinds.saved import from_json, to_json
 
+SIZES = ("scenes", "count", "records", "graphs")
+
 
 def start(recipe: Recipe) -> Training:
     torch.set_num_threads(1)
@@ -32,8 +34,8 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def shrink(recipe: Recipe) -> Recipe:
-    """The same recipe with fewer scenes, and few examples a step (0 are all, as a full-batch optimizer wants)."""
-    fewer = {name: min(getattr(recipe.data, name), 200) for name in ("scenes", "count") if hasattr(recipe.data, name)}
+    """The same recipe with fewer data, and few examples a step (0 are all, as a full-batch optimizer wants)."""
+    fewer = {name: min(getattr(recipe.data, name), 200) for name in SIZES if hasattr(recipe.data, name)}
     loop = replace(recipe.loop, batch=min(recipe.loop.batch, 8))
     return replace(recipe, loop=loop, **({"data": replace(recipe.data, **fewer)} if fewer else {}))
 
