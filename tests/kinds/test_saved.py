@@ -17,6 +17,8 @@ from descend.engine.loop import Loop
 from descend.errors import Mistake
 from descend.kinds.control import Play
 from descend.kinds.saved import HOMES, RENAMED, class_name, find_class, from_json, source_index, to_json
+from descend.models.clip_resnet import ClipResNetConfig
+from descend.models.clip_text_model import ClipTextConfig
 from descend.models.mlp import MLPConfig
 from descend.ops.teacher_forcing import LinearDecay
 from descend.optim.proximal import ProximalGradient
@@ -26,6 +28,10 @@ from tests.contracts.source import LEVEL
 LAST_RELEASE = Path(__file__).parents[1] / "verbs" / "data" / "last_release"
 OLD: dict[str, dict[str, Any]] = json.loads((LAST_RELEASE / "recipes.json").read_text())
 CHANGED: dict[str, dict[str, Any]] = {
+    "clip-scenes": {
+        "model": ClipResNetConfig(text=ClipTextConfig(width=64, depth=1, heads=2, hidden=256), layers=8),
+        "loop": Loop(steps=1500, batch=128, clip=1.0, eval_every=150, save_every=500, watch="min loss"),
+    },
     "gpt2-shakespeare": {"loop": Loop(steps=6000, batch=16, clip=1.0, eval_every=500, save_every=500)},
     "mlp-csv": {
         "model": MLPConfig(hidden=(256, 256)),
