@@ -67,6 +67,11 @@ def test_ssd_finds_the_objects_of_generated_scenes() -> None:
     assert min(read("ssd-scenes map50")) >= 0.93
 
 
+@pytest.mark.system("faster-r-cnn", "figure")
+def test_faster_r_cnn_finds_the_objects_of_generated_scenes() -> None:
+    assert min(read("faster-rcnn-scenes map50")) >= 0.93
+
+
 @pytest.mark.system("deepface-verification", "pipeline")
 def test_pairs_of_unseen_images_are_verified() -> None:
     """On every seed, with a threshold that was fitted to training pairs."""
