@@ -54,7 +54,7 @@ LITTLE = {
     numbers_of_digits: 0.2,
     random_feature_scaling: 1.0,
     synthetic_generations: 0.1,
-    two_modalities: 0.5,
+    two_modalities: 0.1,
 }
 WHOLE = (ability_suite, data_sweep, manifold_scaling, scaling_sweep, shape_exponents)
 """Labs that say at once how much they need."""
