@@ -133,9 +133,15 @@ class TranslateSceneDomains(Recipe):
     """Weight λ of the distance after going there and back."""
     identity: NonNegative = 0.0
     """Weight of the distance between an image of the domain that is made, and what is made of it."""
+    r1: NonNegative = 0.0
+    """Weight γ of the squared slope of the discriminators at real images; 0: none. It needs a norm other than batch."""
 
     def build(self) -> Parts:
         loop, data = self.loop, self.data
+        if self.r1 and self.patches.norm == "batch":
+            raise Mistake(
+                "--r1 takes the slope of each example, and a batch norm mixes them; give --patches.norm instance"
+            )
         train = data.read(TRAIN, paired=False)
         torch.manual_seed(loop.seed)
         try:
@@ -147,7 +153,7 @@ class TranslateSceneDomains(Recipe):
         except (ValueError, RuntimeError) as error:
             raise Mistake(f"--model or --patches for images of {data.side}×{data.side}: {error}") from None
         return Parts(
-            task=TranslateUnpaired(g, d, judge_colour, LOSSES[self.loss], self.cycle, self.identity),
+            task=TranslateUnpaired(g, d, judge_colour, LOSSES[self.loss], self.cycle, self.identity, self.r1),
             model=g,
             stream=Shuffled(train, micro_batch(loop, loop.batch), loop.seed, *process()),
             valid=self.held_out(VALID),

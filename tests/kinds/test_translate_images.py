@@ -102,6 +102,8 @@ def test_mistakes() -> None:
     wrong = short("pix2pix-scenes")
     with pytest.raises(Mistake, match=r"24×24: images of 24×24: sides must be multiples of 16"):
         replace(wrong, data=ScenePairs(side=24, count=8)).build()
-    deep = short("cyclegan-scenes", patches=replace(wrong.patches, depth=4))
+    with pytest.raises(Mistake, match=r"--r1 .* --patches.norm instance"):
+        short("cyclegan-scenes", patches=replace(wrong.patches, norm="batch"), r1=1.0).build()
+    deep = short("cyclegan-scenes", patches=replace(wrong.patches, depth=4), r1=0.0)
     with pytest.raises(Mistake, match="for images of 8×8"):
         replace(deep, data=ScenePairs(side=8, count=8)).build()

@@ -39,10 +39,10 @@ def test_pix2pix_is_a_conditional_gan_and_l1() -> None:
     close(scores["l1"].mean(), (made - target).abs().mean())
 
 
-def unpaired(loss: object = None, identity: float = 0.0) -> tuple[TranslateUnpaired, Batch]:
+def unpaired(loss: object = None, identity: float = 0.0, r1: float = 0.0) -> tuple[TranslateUnpaired, Batch]:
     torch.manual_seed(0)
     g, d = (TwoWays(*(nn.Conv2d(2, n, 3, padding=1) for _ in range(2))) for n in (2, 1))
-    task = TranslateUnpaired(g, d, quality, loss or LeastSquares(), 10.0, identity).double()  # type: ignore[arg-type]
+    task = TranslateUnpaired(g, d, quality, loss or LeastSquares(), 10.0, identity, r1).double()  # type: ignore[arg-type]
     return task, {"x": numbers(4, 2, 6, 6), "y": numbers(4, 2, 6, 6) + 1}
 
 
@@ -61,6 +61,19 @@ def test_every_term_of_the_total() -> None:
     close(moves[1].terms["cycle"], 10 * cycle_loss(x, y, task.g.x, task.g.y))
     close(moves[1].terms["identity"], 0.5 * (l1_distance(task.g.y(y), y) + l1_distance(task.g.x(x), x)))
     close(task.score(batch)["cycle"].mean(), l1_distance(task.g.x(task.g.y(x)), x))
+
+
+@pytest.mark.system("cyclegan")
+def test_r1_is_the_slope_of_the_mean_patch_at_real_images() -> None:
+    """A linear judge has the same slope everywhere, so that it can be measured by differences."""
+    task, batch = unpaired(r1=6.0)
+    first = as_loss(next(iter(task.moves(batch))).loss())
+    for way in ("x", "y"):
+        judge, x = task.d.get_submodule(way), batch[way]
+        steps = torch.eye(x[0].numel(), dtype=torch.float64).view(-1, *x.shape[1:])
+        slope = judge(x[:1] + steps).flatten(1).mean(1) - judge(x[:1]).mean()
+        close(first.terms[f"r1_{way}"], 3 * slope.square().sum())
+    assert "r1_x" not in as_loss(next(iter(unpaired()[0].moves(batch))).loss()).terms
 
 
 @pytest.mark.system("cyclegan")
