@@ -14,6 +14,7 @@ from descend.engine.parts import Parts
 from descend.kinds.generate_images import UNIT, GenerateImages, Learner
 from descend.kinds.layerwise import start_autoencoder
 from descend.models.autoencoder import Autoencoder, AutoencoderConfig
+from descend.nn import init
 from descend.nn.corruption import GaussianCorruption, MaskingCorruption, SaltAndPepper
 from descend.optim.rules import AdamW
 from descend.ranges import NonNegative, Whole
@@ -51,6 +52,8 @@ class AutoencodeImages(GenerateImages):
     corruption: Spoiling = field(default_factory=Spoiling)
     sparsity: NonNegative = 0.0
     """λ on the activations of the code; 0: none."""
+    start: Literal["torch", "he"] = "torch"
+    """First weights: torch's U(±1/√n), which shrink a signal to 0.4 of it in every layer of ReLUs, or he: N(0, 2/n)."""
     layerwise: Whole = 0
     """Steps of each layer as a shallow autoencoder before all are trained together; 0: none."""
     scale: ClassVar[tuple[float, float]] = UNIT
@@ -67,6 +70,8 @@ class AutoencodeImages(GenerateImages):
 
     def assemble(self, prepare: Preprocessing) -> Learner:
         model = Autoencoder(replace(self.model, image=prepare.image))
+        if self.start == "he":
+            init.initialize(model, init.he, init.normal_)
         return Learner(Autoencode(model, self.corruption.build(), self.sparsity), model, {"model": self.optim})
 
     def draw(self, random: torch.Generator, n: int, image: tuple[int, int, int]) -> dict[str, Tensor]:

@@ -25,10 +25,11 @@ from descend.ranges import Width
 from descend.weights.layout import Layout
 from descend.weights.pretrained import Pretrained
 
-Activation = Literal["identity", "relu", "sigmoid", "tanh"]
+Activation = Literal["identity", "relu", "elu", "sigmoid", "tanh"]
 FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "identity": lambda z: z,
     "relu": torch.relu,
+    "elu": nn.functional.elu,
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
 }

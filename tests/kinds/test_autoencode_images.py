@@ -49,6 +49,22 @@ def test_more_lambda_more_zeros(seed: int) -> None:
     assert shares[1] < shares[2] - 0.02
 
 
+@pytest.mark.system("he-init")
+@pytest.mark.parametrize("activation", ["relu", "elu"])
+def test_with_hes_weights_a_deep_stack_does_not_begin_silent(activation: Any) -> None:
+    """At the start, codes of different images are as far apart as the images, and not a hundredth of that."""
+    spread = {}
+    for start in ("torch", "he"):
+        recipe = replace(
+            PLAIN, model=AutoencoderConfig(hidden=(64,) * 6, latent=32, activation=activation), start=start
+        )
+        parts = short(recipe, steps=1).build()
+        x = next(parts.stream)["x"]
+        with torch.no_grad():
+            spread[start] = float(parts.model.encode(x).std(0).mean() / x.std(0).mean())
+    assert spread["torch"] < 0.1 < 0.5 < spread["he"] < 20
+
+
 @pytest.mark.system("denoising-autoencoder", "from-the-stream")
 @pytest.mark.system("autoencoder", "recipe")
 def test_a_resumed_run_sees_the_same_noise(tmp_path: Path) -> None:
