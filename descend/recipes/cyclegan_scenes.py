@@ -6,9 +6,9 @@ as well, and no game could find the true one. The cycle loss does not help to ch
 consistent with itself.
 
 It is not reliable: on some seeds a wrong map stays. On one of them the discriminator gave a cross between green and
-yellow less than either, so that G would have had to go through a valley. `--r1 10 --cycle 1 --steps 1000` takes the valley
-away and makes the cycle lighter; of seeds 10 to 15 it found the map on three (0.69, 0.99, 1, 0.43, 1, 0.57), which is
-not enough either.
+yellow less than either, so that G would have had to go through a valley. `--r1 10 --cycle 1 --steps 1000` flattens the
+discriminator and makes the cycle lighter; of seeds 10 to 15 it found the map on three (0.69, 0.99, 1, 0.43, 1, 0.57),
+which is not enough either.
 """
 
 from descend.engine.loop import Loop
