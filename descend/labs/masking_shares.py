@@ -53,9 +53,9 @@ SCOPE = (
     " chosen on seeds 10 and 11. With 800 steps, one of the two had not begun to learn on seed 10."
 )
 RETUNED = (
-    "First measured on seeds 0, 1 and 2: everything held but the gain where a token stands, 0.44, 0.94 and 1.36 with 0.5"
-    " predicted. What an encoder says where it was never asked differs much from one training to the next, so there are"
-    " five seeds now. Nothing else was changed."
+    "First measured on seeds 0, 1 and 2: everything held but the gain where a token stands, 0.44, 0.94 and 1.36 with"
+    " 0.5 predicted. What an encoder says where it was never asked differs much from one training to the next, so there"
+    " are five seeds now. Nothing else was changed."
 )
 SEEDS = (0, 1, 2, 3, 4)
 WAYS = {"80/10/10": Masking(), "100/0/0": Masking(mask=1.0, random=0.0)}
