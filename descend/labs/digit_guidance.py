@@ -67,8 +67,8 @@ PLAN = Plan(NoiseSchedule("cosine", 100), "v", method="ddim", steps=25)
 BATCH, RATE, EACH = 128, 2e-3, 40
 GAMMAS = (0.0, 1.0, 3.0)
 LEVELS = (0, 25, 50, 75, 99)
-BUDGET = 8.0
-PRICE = 150  # steps of the denoiser that a second of one core buys, with those of the classifier
+BUDGET = 15.0
+PRICE = 80  # steps of the denoiser that a second of one core buys, with those of the classifier
 LEAST = 800
 
 

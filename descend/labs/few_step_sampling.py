@@ -60,8 +60,8 @@ SAMPLERS: dict[str, tuple[Method, int]] = {
     "dpm++ 20": ("dpm++", 20),
     "ddim 2": ("ddim", 2),
 }
-BUDGET = 12.0
-PRICE = 125  # steps that a second of one core buys, beside the samples
+BUDGET = 20.0
+PRICE = 75  # steps that a second of one core buys, beside the samples
 LEAST = 700
 
 

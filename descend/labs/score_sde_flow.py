@@ -58,8 +58,8 @@ PREDICTIONS = (
 SCOPE = "Five Gaussians on a ring of the plane, whose entropy is known."
 SIGMA, MODES, BATCH, RATE, MADE, FIRST = 0.15, 5, 512, 3e-3, 1000, 1e-3
 STEPS = 250  # of the SDE
-BUDGET = 10.0
-PRICE = 180
+BUDGET = 20.0
+PRICE = 90
 LEAST = 600
 
 

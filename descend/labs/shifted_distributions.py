@@ -62,8 +62,8 @@ PREDICTIONS = (
 SCOPE = "Uniform distributions of a line, judges of two hidden layers of 64, one clipped Wasserstein game."
 SHIFTS = (0.0, 0.5, 1.0, 2.0, 3.0)
 BATCH, BINS = 256, 1000
-BUDGET = 8.0
-PRICE = 50  # training steps of each judge that a second of one core buys; the game takes as many
+BUDGET = 20.0
+PRICE = 20  # training steps of each judge that a second of one core buys; the game takes as many
 ENOUGH = 200  # steps below which nothing is said
 CLIP, MOVES, EVERY, FIRST = 0.1, 5, 10, 2  # the first two records, before the critic has learned, do not count
 

@@ -43,8 +43,8 @@ SCOPE = "Six boxes in generated videos of 150 frames."
 MISSED = (0.05, 0.2, 0.4)
 MOTIONS: dict[str, ConstantVelocity | Still] = {"velocity": ConstantVelocity(), "still": Still()}
 MOTA, IDF1 = 0.93, 0.95
-BUDGET = 10.0
-PRICE = 1.0  # seconds of one core for a video, by both trackers at every share that is missed
+BUDGET = 20.0
+PRICE = 2.0  # seconds of one core for a video, by both trackers at every share that is missed
 LEAST = 3
 
 
