@@ -15,7 +15,6 @@ LONGEST = 48  # letters of the name of an effect: it stands in a table
 MINUTE = 60
 LONGER = {
     "beit-few-labels": "3,000 steps of pre-training: after 1,200, with more labels, nothing was gained",
-    "tuning-methods": "fifteen tunings; with fewer steps not even full tuning has learned the task on every seed",
 }  # labs that need up to two minutes, with the reason
 CHANGED = re.compile(r"[Cc]hanged after a first|[Aa]fter a first (run|recording)")
 
