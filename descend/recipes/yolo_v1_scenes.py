@@ -12,7 +12,7 @@ from descend.optim.schedules import Cosine
 RECIPE = DetectObjects(
     about="YOLOv1 on generated scenes: 7 × 7 cells of two boxes and one class (or --data.path FOLDER)",
     parameters=1_913_344,
-    takes="2 min",
+    takes="3 min",
     model=YoloV1Config(
         image=(3, 112, 112),
         widths=(16, 32, 48, 64, 96, 32),
